@@ -26,6 +26,10 @@ class Cause(msgspec.Struct, frozen=True, gc=False):
         return f"{self.field}: {self.message}"
 
 
+Causes = Iterable[Cause]
+"""What a check finds: most are generators that yield a cause for each mistake."""
+
+
 def required(field: object, detail: str = "") -> Cause:
     return Cause("FieldValueRequired", str(field), _text("Required value", detail))
 

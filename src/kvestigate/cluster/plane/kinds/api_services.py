@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 _STATUSES = ("True", "False", "Unknown")
 _GROUP_PRIORITY_MAX, _VERSION_PRIORITY_MAX = 20000, 1000
@@ -23,10 +22,10 @@ class APIServiceKind(Kind):
         if "service" in obj["spec"]:
             obj["spec"]["service"].setdefault("port", 443)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         return [*_name(obj), *_spec(obj["spec"])]
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         conditions = enumerate(new["status"].get("conditions") or ())
         return [
             causes.unsupported(f"status.conditions[{index}].status", it.get("status"), _STATUSES)

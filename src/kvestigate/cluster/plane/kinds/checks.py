@@ -9,16 +9,14 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
-
-Causes = Iterable[Cause]
+from kvestigate.kube.causes import Cause, Causes
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 POSITIVE = "must be greater than zero"
@@ -76,6 +74,15 @@ def port(path: str, value: int | str) -> Causes:
     if isinstance(value, int):
         return port_number(path, value)
     return each(path, value, names.port_name_problems(value))
+
+
+def choice(path: str, value: Any, allowed: Sequence[str]) -> Causes:
+    return () if value in allowed else [causes.unsupported(path, value, allowed)]
+
+
+def needed(path: str, value: str, problems: Callable[[str], Sequence[str]]) -> Causes:
+    """A name that must be there, and in its form."""
+    return each(path, value, problems(value)) if value else [causes.required(path)]
 
 
 def one_of(path: str, value: str, allowed: Sequence[str]) -> Causes:
@@ -145,10 +152,7 @@ _LEADING_ZEROS = re.compile(r"(^|[./])0+(?=\d)")
 
 def path_segment(path: str, value: str) -> Causes:
     """Something's name in a URL, which must be there."""
-    if not value:
-        yield causes.required(path)
-    else:
-        yield from each(path, value, names.path_segment_problems(value))
+    return needed(path, value, names.path_segment_problems)
 
 
 _URL_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import POSITIVE, Causes, each, subdomain
+from kvestigate.cluster.plane.kinds.checks import POSITIVE, each, subdomain
 from kvestigate.kube import causes, names, quantities
+from kvestigate.kube.causes import Causes
 
 Object = dict[str, Any]
 
@@ -43,8 +44,7 @@ def validate_claim_spec(path: str, spec: Object) -> Causes:
         yield causes.invalid(f"{path}.resources[storage]", storage, POSITIVE)
     if name := spec.get("storageClassName"):
         yield from subdomain(f"{path}.storageClassName", name)
-    if spec["volumeMode"] not in VOLUME_MODES:
-        yield causes.unsupported(f"{path}.volumeMode", spec["volumeMode"], VOLUME_MODES)
+    yield from checks.choice(f"{path}.volumeMode", spec["volumeMode"], VOLUME_MODES)
     yield from _sources(path, spec)
     if name := spec.get("volumeAttributesClassName"):
         yield from subdomain(f"{path}.volumeAttributesClassName", name)
@@ -52,8 +52,7 @@ def validate_claim_spec(path: str, spec: Object) -> Causes:
 
 def validate_access_modes(path: str, modes: list[str]) -> Causes:
     for mode in modes:
-        if mode not in ACCESS_MODES:
-            yield causes.unsupported(path, mode, ACCESS_MODES)
+        yield from checks.choice(path, mode, ACCESS_MODES)
     known = {mode for mode in modes if mode in ACCESS_MODES}
     if "ReadWriteOncePod" in known and len(known) > 1:
         yield causes.forbidden(path, "may not use ReadWriteOncePod with other access modes")

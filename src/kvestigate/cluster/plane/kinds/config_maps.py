@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 
 SIZE_LIMIT = 1024 * 1024
 UTF8_MOST = 4
@@ -18,7 +18,7 @@ SEALED = "field is immutable when `immutable` is set"
 class ConfigMapKind(Kind):
     shares_on_update = True
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         found: list[Cause] = []
         if data and not (names.are_config_keys(data) and data.keys().isdisjoint(binary)):
@@ -29,10 +29,11 @@ class ConfigMapKind(Kind):
             found.append(causes.too_long("[]", SIZE_LIMIT))
         return found
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return self.validate_update(new, old, scene) + self.validate(new, scene)
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
+        yield from self.validate_update(new, old, scene)
+        yield from self.validate(new, scene)
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         return sealed(new, old, "data", "binaryData")
 
 

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.view import View
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 _LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 _INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
@@ -42,8 +41,8 @@ class EventKind(Kind):
     def name_problems(self, name: str) -> list[str]:
         return names.path_segment_problems(name)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_event(obj, "reportingComponent"))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        return _event(obj, "reportingComponent")
 
 
 def _event(obj: Object, reporter: str) -> Causes:
@@ -169,14 +168,14 @@ class EventView(View):
         """This version itself, because its rules are stricter than those of the stored version."""
         return self
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_event(obj, "reportingController"))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        return _event(obj, "reportingController")
 
-    def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_strict(obj))
+    def validate_create(self, obj: Object, scene: Scene) -> Causes:
+        return _strict(obj)
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(_kept(new, old))
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
+        return _kept(new, old)
 
     def from_stored(self, obj: Object) -> Object:
         renamed = {_BACK.get(field, field): value for field, value in obj.items()}

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvestigate.cluster.plane.kinds import checks, resource_names
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.podspec.defaults import round_amounts
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names, quantities
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 from kvestigate.kube.quantities import Quantity
 
 _TYPES = ("Pod", "Container", "PersistentVolumeClaim")
@@ -32,8 +31,18 @@ class LimitRangeKind(Kind):
         if not meta.get("name"):
             meta["name"] = meta["uid"]  # alone among kinds, these need not be named
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_limits(obj["spec"].get("limits") or []))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        limits = obj["spec"].get("limits") or []
+        seen: set[str] = set()
+        for index, limit in enumerate(limits):
+            at, type_ = f"spec.limits[{index}]", limit["type"]
+            yield from _type(f"{at}.type", type_)
+            if type_ in seen:
+                yield causes.duplicate(f"{at}.type", type_)
+            seen.add(type_)
+            yield from _names(at, limit)
+            for name in dict.fromkeys(name for field in _FIELDS for name in limit.get(field) or ()):
+                yield from _Range(at, limit, name).problems()
 
 
 def _default(limit: Object) -> None:
@@ -44,19 +53,6 @@ def _default(limit: Object) -> None:
         limit["default"] = default
     if request:
         limit["defaultRequest"] = request
-
-
-def _limits(limits: list[Object]) -> Causes:
-    seen: set[str] = set()
-    for index, limit in enumerate(limits):
-        at, type_ = f"spec.limits[{index}]", limit["type"]
-        yield from _type(f"{at}.type", type_)
-        if type_ in seen:
-            yield causes.duplicate(f"{at}.type", type_)
-        seen.add(type_)
-        yield from _names(at, limit)
-        for name in dict.fromkeys(name for field in _FIELDS for name in limit.get(field) or ()):
-            yield from _Range(at, limit, name).problems()
 
 
 def _type(path: str, type_: str) -> Causes:

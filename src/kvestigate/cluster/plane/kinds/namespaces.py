@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kvestigate.cluster.plane.kinds.checks import Causes, label_key
+from kvestigate.cluster.plane.kinds.checks import label_key
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 FINALIZER = "kubernetes"
 _STANDARD = (FINALIZER, "orphan", "foregroundDeletion")
@@ -37,14 +37,14 @@ class NamespaceKind(Kind):
         if scene.subresource != "finalize":
             new["spec"] = old.get("spec", {})
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         return [
             cause
             for name in (obj.get("spec") or {}).get("finalizers") or ()
             for cause in _finalizer(name)
         ]
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         ending = "deletionTimestamp" in new["metadata"]
         allowed, phase = "Terminating" if ending else "Active", new["status"].get("phase", "")
         if phase == allowed:

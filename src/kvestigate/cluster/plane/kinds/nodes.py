@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 from kvestigate.cluster.plane.kinds import checks, resource_names
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.podspec.defaults import round_amounts
 from kvestigate.cluster.plane.kinds.podspec.scheduling import EFFECTS
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 
 _is_feature = re.compile("[A-Z][a-zA-Z0-9]*(?:/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
 _FEATURE_FORM = (
@@ -47,13 +46,31 @@ class NodeKind(Kind):
         spec.pop("configSource", None)
         status.pop("config", None)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_node(obj))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec, status = obj["spec"], obj["status"]
+        yield from validate_taints("metadata.taints", spec.get("taints") or [])
+        yield from _amounts(status)
+        yield from _swap(status)
+        yield from _features(status.get("declaredFeatures") or [])
+        ranges = spec.get("podCIDRs") or []
+        for index, value in enumerate(ranges):
+            yield from checks.cidr(f"spec.podCIDRs[{index}]", value)
+        if len(ranges) > 1:
+            yield from _pair(ranges)
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(_update(new["spec"], old["spec"]))
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
+        spec, before = new["spec"], old["spec"]
+        ranges = before.get("podCIDRs")
+        if ranges and spec.get("podCIDRs") != ranges:
+            yield causes.forbidden("spec.podCIDRs", f"node updates may not change podCIDR {_KEPT}")
+        provider = before.get("providerID")
+        if provider and spec.get("providerID") != provider:
+            why = f"node updates may not change providerID {_KEPT}"
+            yield causes.forbidden("spec.providerID", why)
+        if spec.get("externalID") != before.get("externalID"):
+            yield causes.forbidden("spec.externalID", "may not be updated")
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         status = new["status"]
         features = _features(status.get("declaredFeatures") or [])
         return [*_amounts(status), *features, *_addresses(status)]
@@ -65,19 +82,6 @@ class NodeKind(Kind):
         if "externalID" in obj["spec"]:
             found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
         return found
-
-
-def _node(obj: Object) -> Causes:
-    spec, status = obj["spec"], obj["status"]
-    yield from validate_taints("metadata.taints", spec.get("taints") or [])
-    yield from _amounts(status)
-    yield from _swap(status)
-    yield from _features(status.get("declaredFeatures") or [])
-    ranges = spec.get("podCIDRs") or []
-    for index, value in enumerate(ranges):
-        yield from checks.cidr(f"spec.podCIDRs[{index}]", value)
-    if len(ranges) > 1:
-        yield from _pair(ranges)
 
 
 def _pair(ranges: list[str]) -> Causes:
@@ -146,15 +150,3 @@ def _addresses(status: Object) -> Causes:
             shown = {"Type": address["type"], "Address": address["address"]}
             yield causes.duplicate(f"status.addresses[{index}]", shown)
         seen.append(address)
-
-
-def _update(spec: Object, before: Object) -> Causes:
-    ranges = before.get("podCIDRs")
-    if ranges and spec.get("podCIDRs") != ranges:
-        yield causes.forbidden("spec.podCIDRs", f"node updates may not change podCIDR {_KEPT}")
-    provider = before.get("providerID")
-    if provider and spec.get("providerID") != provider:
-        why = f"node updates may not change providerID {_KEPT}"
-        yield causes.forbidden("spec.providerID", why)
-    if spec.get("externalID") != before.get("externalID"):
-        yield causes.forbidden("spec.externalID", "may not be updated")

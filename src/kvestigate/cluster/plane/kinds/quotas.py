@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks, resource_names
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.podspec.defaults import round_amounts
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, quantities
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 _PODS = frozenset(("pods",))
 _COMPUTE = _PODS | {"cpu", "memory"}
@@ -40,16 +39,27 @@ class ResourceQuotaKind(Kind):
         for amounts in (obj["spec"].get("hard"), *_status_amounts(obj)):
             round_amounts(amounts or {})
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_quota(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec = obj["spec"]
+        hard = spec.get("hard") or {}
+        yield from _amounts("spec.hard", hard)
+        scopes = spec.get("scopes") or []
+        for scope in scopes:
+            if scope not in _APPLIES:
+                yield causes.invalid("spec.scopes", scopes, "unsupported scope")
+            yield from _unfit("spec.scopes", scopes, scope, hard)
+        if any(pair <= set(scopes) for pair in _OPPOSITES):
+            yield causes.invalid("spec.scopes", scopes, "conflicting scopes")
+        if "scopeSelector" in spec:
+            yield from _selector("spec.scopeSelector.matchExpressions", spec, hard)
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         scopes, before = new["spec"].get("scopes"), old["spec"].get("scopes")
         if set(scopes or ()) == set(before or ()):
             return []
         return [causes.invalid("spec.scopes", scopes, checks.IMMUTABLE)]
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         status = new.get("status") or {}
         return [
             cause
@@ -76,20 +86,6 @@ class ResourceQuotaKind(Kind):
 def _status_amounts(obj: Object) -> list[Object]:
     status = obj.get("status") or {}
     return [status.get("hard") or {}, status.get("used") or {}]
-
-
-def _quota(spec: Object) -> Causes:
-    hard = spec.get("hard") or {}
-    yield from _amounts("spec.hard", hard)
-    scopes = spec.get("scopes") or []
-    for scope in scopes:
-        if scope not in _APPLIES:
-            yield causes.invalid("spec.scopes", scopes, "unsupported scope")
-        yield from _unfit("spec.scopes", scopes, scope, hard)
-    if any(pair <= set(scopes) for pair in _OPPOSITES):
-        yield causes.invalid("spec.scopes", scopes, "conflicting scopes")
-    if "scopeSelector" in spec:
-        yield from _selector("spec.scopeSelector.matchExpressions", spec, hard)
 
 
 def _amounts(path: str, amounts: dict[str, str]) -> Causes:

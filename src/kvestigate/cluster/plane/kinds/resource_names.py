@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kvestigate.cluster.plane.kinds.checks import NOT_NEGATIVE, Causes, each
+from kvestigate.cluster.plane.kinds.checks import NOT_NEGATIVE, each
 from kvestigate.kube import causes, names, quantities
+from kvestigate.kube.causes import Causes
 
 HUGE_PAGES = "hugepages-"
 _QUOTA_HUGE_PAGES = (HUGE_PAGES, "requests.hugepages-")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.podspec.resources import validate_container_resources
 from kvestigate.cluster.plane.kinds.podspec.scheduling import validate_tolerations
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 
 class RuntimeClassKind(Kind):
@@ -16,28 +15,24 @@ class RuntimeClassKind(Kind):
     creates_on_update = True
     updates_unconditionally = False
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_problems(obj))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        if obj.get("handler"):
+            yield from checks.label("handler", obj["handler"])
+        else:
+            yield causes.required("handler")
+        if "overhead" in obj:
+            limits = {"limits": obj["overhead"].get("podFixed") or {}}
+            yield from validate_container_resources("overhead", limits, frozenset())
+        scheduling = obj.get("scheduling") or {}
+        if "nodeSelector" in scheduling:
+            yield from checks.labels("scheduling.nodeSelector", scheduling["nodeSelector"])
+        if "tolerations" in scheduling:
+            tolerations = scheduling["tolerations"]
+            yield from validate_tolerations("scheduling.tolerations", tolerations)
+            yield from _duplicates("scheduling.tolerations", tolerations)
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(checks.immutable("handler", new.get("handler"), old.get("handler")))
-
-
-def _problems(obj: Object) -> Causes:
-    if obj.get("handler"):
-        yield from checks.label("handler", obj["handler"])
-    else:
-        yield causes.required("handler")
-    if "overhead" in obj:
-        limits = {"limits": obj["overhead"].get("podFixed") or {}}
-        yield from validate_container_resources("overhead", limits, frozenset())
-    scheduling = obj.get("scheduling") or {}
-    if "nodeSelector" in scheduling:
-        yield from checks.labels("scheduling.nodeSelector", scheduling["nodeSelector"])
-    if "tolerations" in scheduling:
-        tolerations = scheduling["tolerations"]
-        yield from validate_tolerations("scheduling.tolerations", tolerations)
-        yield from _duplicates("scheduling.tolerations", tolerations)
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
+        return checks.immutable("handler", new.get("handler"), old.get("handler"))
 
 
 def _duplicates(path: str, tolerations: list[Object]) -> Causes:

@@ -10,7 +10,7 @@ import msgspec
 from kvestigate.cluster.plane.kinds.config_maps import SIZE_LIMIT, sealed
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 
 OPAQUE = "Opaque"
 TOKEN = "kubernetes.io/service-account-token"
@@ -34,7 +34,7 @@ class SecretKind(Kind):
             encoded = {key: b64encode(text.encode()).decode() for key, text in plain.items()}
             obj["data"] = {**(obj.get("data") or {}), **encoded}
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         data = obj.get("data") or {}
         found: list[Cause] = []
         if data and not names.are_config_keys(data):
@@ -65,10 +65,11 @@ class SecretKind(Kind):
             return _required(key for key in ("tls.crt", "tls.key") if key not in data)
         return []
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return self.validate_update(new, old, scene) + self.validate(new, scene)
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
+        yield from self.validate_update(new, old, scene)
+        yield from self.validate(new, scene)
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         found = []
         if new["type"] != old.get("type", ""):
             found.append(causes.invalid("type", new["type"], "field is immutable"))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 
@@ -47,8 +46,12 @@ class LeaseKind(Kind):
     def on_update(self, new: Object, old: Object, scene: Scene) -> None:
         _drop_unserved(new["spec"])
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_lease(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec = obj["spec"]
+        duration = spec.get("leaseDurationSeconds", 1)
+        if duration <= 0:
+            yield causes.invalid("spec.leaseDurationSeconds", duration, "must be greater than 0")
+        yield from checks.not_negative("spec.leaseTransitions", spec.get("leaseTransitions", 0))
 
 
 def _drop_unserved(spec: Object) -> None:
@@ -57,19 +60,12 @@ def _drop_unserved(spec: Object) -> None:
     spec.pop("preferredHolder", None)
 
 
-def _lease(spec: Object) -> Causes:
-    duration = spec.get("leaseDurationSeconds", 1)
-    if duration <= 0:
-        yield causes.invalid("spec.leaseDurationSeconds", duration, "must be greater than 0")
-    yield from checks.not_negative("spec.leaseTransitions", spec.get("leaseTransitions", 0))
-
-
 class ComponentStatusKind(Kind):
     deprecation = "v1 ComponentStatus is deprecated in v1.19+"
 
 
 class ControllerRevisionKind(Kind):
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         found = list(checks.not_negative("revision", obj.get("revision", 0)))
         data = obj.get("data")
         if data is None:
@@ -78,5 +74,5 @@ class ControllerRevisionKind(Kind):
             found.append(causes.required("data", "data must be a valid JSON object"))
         return found
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(checks.immutable("data", new.get("data"), old.get("data")))
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
+        return checks.immutable("data", new.get("data"), old.get("data"))

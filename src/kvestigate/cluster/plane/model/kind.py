@@ -39,7 +39,7 @@ from kvestigate.cluster.plane.store.model import Mutation
 from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.kube import facts, names, normal, schema, tidy
 from kvestigate.kube.apply import shapes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.schema import Problems
 
@@ -200,23 +200,24 @@ class Kind:
     def name_problems(self, name: str) -> list[str]:
         return names.subdomain_problems(name)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return []
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        return ()
 
-    def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate_create(self, obj: Object, scene: Scene) -> Causes:
         """What is wrong with a new object only; `validate` has seen it already."""
-        return []
+        return ()
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         """What is wrong with the step from `old` to `new`; `validate` has seen `new` already."""
-        return []
+        return ()
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         """Everything wrong with a changed object, in the order in which it is reported."""
-        return self.validate(new, scene) + self.validate_update(new, old, scene)
+        yield from self.validate(new, scene)
+        yield from self.validate_update(new, old, scene)
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return []
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
+        return ()
 
     def warnings(self, obj: Object) -> list[str]:
         """Advice on an object, sent back in Warning headers: always to its creator."""

@@ -98,7 +98,8 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     # After admission: what the server derives (a pod's QoS class) depends on what rules added.
     kind.on_create(obj, scene)
     judge = call.served.judge
-    problems = metadata.check(obj, kind) + judge.validate(obj, scene)
+    problems = metadata.check(obj, kind)
+    problems += judge.validate(obj, scene)
     problems += judge.validate_create(obj, scene)
     if call.served is not judge:
         problems += call.served.validate_create(obj, scene)

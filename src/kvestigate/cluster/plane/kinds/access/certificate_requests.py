@@ -9,7 +9,7 @@ from typing import Any
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.model.metadata import timestamp
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 from kvestigate.kube.fieldpaths import Path
 
 USAGES = (
@@ -79,7 +79,7 @@ class CertificateSigningRequestKind(Kind):
         if not status["conditions"]:
             del status["conditions"]
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         spec = obj.get("spec") or {}
         return [
             *_request(spec.get("request")),
@@ -88,7 +88,7 @@ class CertificateSigningRequestKind(Kind):
             *_lifetime(spec.get("expirationSeconds")),
         ]
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         conditions = (new.get("status") or {}).get("conditions") or []
         types = [each["type"] for each in conditions]
         before = [each["type"] for each in (old.get("status") or {}).get("conditions") or ()]

@@ -6,10 +6,9 @@ from __future__ import annotations
 import math
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 EXEMPT = "exempt"
 _PRECEDENCE_MAX = 10000
@@ -39,8 +38,27 @@ class FlowSchemaKind(Kind):
         if not obj["spec"].get("matchingPrecedence"):
             obj["spec"]["matchingPrecedence"] = 1000
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_schema(obj["metadata"].get("name", ""), obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        name, spec = obj["metadata"].get("name", ""), obj["spec"]
+        precedence, path = spec["matchingPrecedence"], "spec.matchingPrecedence"
+        if precedence <= 0:
+            yield causes.invalid(path, precedence, "must be a positive value")
+        if precedence > _PRECEDENCE_MAX:
+            yield causes.invalid(path, precedence, f"must not be greater than {_PRECEDENCE_MAX}")
+        if precedence == 1 and name != EXEMPT:
+            why = f"only the schema named '{EXEMPT}' may have matchingPrecedence 1"
+            yield causes.invalid(path, precedence, why)
+        method = spec.get("distinguisherMethod")
+        if method is not None and method.get("type") not in _METHODS:
+            shown = {"Type": method.get("type", "")}
+            yield causes.unsupported("spec.distinguisherMethod.type", shown, _METHODS)
+        level, path = spec["priorityLevelConfiguration"], "spec.priorityLevelConfiguration.name"
+        if level.get("name"):
+            yield from checks.subdomain(path, level["name"])
+        else:
+            yield causes.required(path, "must reference a priority level")
+        for index, rule in enumerate(spec.get("rules") or ()):
+            yield from _rule(f"spec.rules[{index}]", rule)
 
 
 class PriorityLevelKind(Kind):
@@ -61,30 +79,24 @@ class PriorityLevelKind(Kind):
                 defaults = {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
                 queuing |= {name: queuing.get(name) or it for name, it in defaults.items()}
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_level(obj["metadata"].get("name", ""), obj["spec"]))
-
-
-def _schema(name: str, spec: Object) -> Causes:
-    precedence, path = spec["matchingPrecedence"], "spec.matchingPrecedence"
-    if precedence <= 0:
-        yield causes.invalid(path, precedence, "must be a positive value")
-    if precedence > _PRECEDENCE_MAX:
-        yield causes.invalid(path, precedence, f"must not be greater than {_PRECEDENCE_MAX}")
-    if precedence == 1 and name != EXEMPT:
-        why = f"only the schema named '{EXEMPT}' may have matchingPrecedence 1"
-        yield causes.invalid(path, precedence, why)
-    method = spec.get("distinguisherMethod")
-    if method is not None and method.get("type") not in _METHODS:
-        shown = {"Type": method.get("type", "")}
-        yield causes.unsupported("spec.distinguisherMethod.type", shown, _METHODS)
-    level, path = spec["priorityLevelConfiguration"], "spec.priorityLevelConfiguration.name"
-    if level.get("name"):
-        yield from checks.subdomain(path, level["name"])
-    else:
-        yield causes.required(path, "must reference a priority level")
-    for index, rule in enumerate(spec.get("rules") or ()):
-        yield from _rule(f"spec.rules[{index}]", rule)
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        name, spec = obj["metadata"].get("name", ""), obj["spec"]
+        kind, limited, exempt = spec.get("type", ""), spec.get("limited"), spec.get("exempt")
+        if (name == EXEMPT) != (kind == "Exempt"):
+            why = f"must be 'Exempt' if and only if `name` is '{EXEMPT}'"
+            yield causes.invalid("spec.type", kind, why)
+        if kind == "Exempt":
+            if limited is not None:
+                yield causes.forbidden("spec.limited", "must be nil if the type is not Limited")
+        elif kind == "Limited":
+            if exempt is not None:
+                yield causes.forbidden("spec.exempt", "must be nil if the type is Limited")
+            if limited is None:
+                yield causes.required("spec.limited", "must not be empty when type is Limited")
+            else:
+                yield from _limited("spec.limited", limited)
+        else:
+            yield from checks.one_of("spec.type", kind, ("Exempt", "Limited"))
 
 
 def _rule(path: str, rule: Object) -> Causes:
@@ -174,25 +186,6 @@ def _verbs(path: str, verbs: list[str]) -> Causes:
 def _alone(path: str, values: list[str], what: str) -> Causes:
     if len(values) > 1 and "*" in values:
         yield causes.invalid(path, values, f"if '*' is present, must not specify other {what}")
-
-
-def _level(name: str, spec: Object) -> Causes:
-    kind, limited, exempt = spec.get("type", ""), spec.get("limited"), spec.get("exempt")
-    if (name == EXEMPT) != (kind == "Exempt"):
-        why = f"must be 'Exempt' if and only if `name` is '{EXEMPT}'"
-        yield causes.invalid("spec.type", kind, why)
-    if kind == "Exempt":
-        if limited is not None:
-            yield causes.forbidden("spec.limited", "must be nil if the type is not Limited")
-    elif kind == "Limited":
-        if exempt is not None:
-            yield causes.forbidden("spec.exempt", "must be nil if the type is Limited")
-        if limited is None:
-            yield causes.required("spec.limited", "must not be empty when type is Limited")
-        else:
-            yield from _limited("spec.limited", limited)
-    else:
-        yield from checks.one_of("spec.type", kind, ("Exempt", "Limited"))
 
 
 def _limited(path: str, limited: Object) -> Causes:

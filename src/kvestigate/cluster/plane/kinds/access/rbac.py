@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.workloads import shared
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 GROUP = "rbac.authorization.k8s.io"
 
@@ -25,12 +24,12 @@ class _Named(Kind):
 
 
 class RoleKind(_Named):
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_rules(obj, namespaced=True))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        return _rules(obj, namespaced=True)
 
 
 class ClusterRoleKind(_Named):
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         return [*_rules(obj, namespaced=False), *_aggregation(obj.get("aggregationRule"))]
 
 
@@ -45,10 +44,10 @@ class RoleBindingKind(_Named):
             if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
                 subject["apiGroup"] = GROUP
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(self._problems(obj))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        return self._problems(obj)
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         if new["roleRef"] == old["roleRef"]:
             return []
         role = new["roleRef"]

@@ -19,7 +19,7 @@ from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.store.body import HOLE
 from kvestigate.cluster.plane.store.model import Item, Mutation, Put, Remove
 from kvestigate.cluster.plane.store.state import PlaneState
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 
 _NAMES = (
     ("plural", "PluralConflict"),
@@ -65,13 +65,13 @@ class DefinitionKind(Kind):
         if "deletionTimestamp" not in old["metadata"]:
             _accept(new, scene)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         return [*definition_rules.check_name(obj), *definition_rules.check(obj)]
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         return [*definition_rules.check(new), *self.validate_update(new, old, scene)]
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         after, before = new["spec"], old["spec"]
         found: list[Cause] = []
         if _is_established(old):

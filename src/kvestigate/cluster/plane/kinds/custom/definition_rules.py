@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.custom import jsonpath, parts, structural
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Causes
 
 APPROVAL = "api-approved.kubernetes.io"
 _PROTECTED = re.compile(r"(?:.*\.)?(?:k8s|kubernetes)\.io")

@@ -22,7 +22,7 @@ from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.store.model import Mutation, Remove
 from kvestigate.errors import MethodNotAllowed
 from kvestigate.kube import causes, facts, normal, schema
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.schema import Problems
 
@@ -141,15 +141,15 @@ class CustomKind(Kind):
 
     # -- rules ---------------------------------------------------------------------------
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         found = self._shape(obj)
         return found + self._broken(found, obj)
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         found = _added(self._shape, new, old)
         return found + self._broken(found, new, old)
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         found = [_of_status(cause) for cause in _added(self._misfits, new, old)]
         found += self._replicas(new, "statusReplicasPath")
         return found + self._broken(found, new, old)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kvestigate.cluster.plane.kinds.custom import jsonpath
 from kvestigate.cluster.plane.kinds.custom.rule_costs import Ledger, repeated
 from kvestigate.cluster.plane.kinds.custom.rules import RULES, mentions_old, variables
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 from kvestigate.kube.cel import CompileError, compiled
 from kvestigate.kube.cel import schema as cel_schema
 from kvestigate.kube.cel.extents import Extent, extent_of
@@ -17,7 +17,6 @@ from kvestigate.kube.cel.program import estimated
 from kvestigate.kube.cel.types import Type
 
 Schema = Mapping[str, Any]
-Causes = Iterator[Cause]
 
 _REASONS = (
     "FieldValueDuplicate",

@@ -20,10 +20,9 @@ from kvestigate.cluster.plane.kinds.custom.parts import (
 from kvestigate.cluster.plane.kinds.custom.rules import RULES
 from kvestigate.cluster.plane.kinds.custom.structure import Structure
 from kvestigate.kube import causes, patterns
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 
 Schema = Mapping[str, Any]
-Causes = Iterator[Cause]
 
 _AT_ROOT = "must not be empty at the root"
 _OBJECT_FIELDS = "must not be empty for specified object fields"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.custom import rule_checks
 from kvestigate.cluster.plane.kinds.custom.parts import (
     EMBEDDED,
@@ -17,10 +18,9 @@ from kvestigate.cluster.plane.kinds.custom.parts import (
     notable,
 )
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 
 Schema = Mapping[str, Any]
-Causes = Iterator[Cause]
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
@@ -126,8 +126,7 @@ def _maps(schema: Schema, path: str) -> Causes:
         return
     if schema.get("type") != "object":
         yield _wrong_type(schema, path, f"must be object if {MAP_TYPE} is specified")
-    if map_type not in ("atomic", "granular"):
-        yield causes.unsupported(f"{path}.{MAP_TYPE}", map_type, ("atomic", "granular"))
+    yield from checks.choice(f"{path}.{MAP_TYPE}", map_type, ("atomic", "granular"))
 
 
 def _lists(schema: Schema, path: str) -> Causes:

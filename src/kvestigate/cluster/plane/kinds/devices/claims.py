@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kvestigate.cluster.plane.kinds import checks, resource_names
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.claim_spec import validate_template_metadata
 from kvestigate.cluster.plane.kinds.devices import parts as devices
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.store.state import PlaneState
-from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Causes
 
 _REQUESTS_MAX, _ALTERNATIVES_MAX, _CONSTRAINTS_MAX, _CONFIGS_MAX = 32, 8, 32, 32
 _MODES = ("All", "ExactCount")
@@ -25,8 +24,15 @@ class DeviceClassKind(Kind):
     counts_generations = True
     returns_deleted = True
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_class(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec = obj["spec"]
+        yield from devices.selectors("spec.selectors", spec.get("selectors") or [])
+        configs = spec.get("config") or []
+        yield from devices.few("spec.config", configs, _CONFIGS_MAX, devices.configuration)
+        name = spec.get("extendedResourceName")
+        if name is not None and not resource_names.is_extended(name):
+            why = "must be a valid extended resource name"
+            yield causes.invalid("spec.extendedResourceName", name, why)
 
 
 class ResourceClaimKind(Kind):
@@ -35,15 +41,15 @@ class ResourceClaimKind(Kind):
     def default(self, obj: Object) -> None:
         _default(obj["spec"])
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_claim("spec.devices", obj["spec"]["devices"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        return _claim("spec.devices", obj["spec"]["devices"])
 
-    def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate_create(self, obj: Object, scene: Scene) -> Causes:
         namespace = obj["metadata"].get("namespace", "")
-        return list(_admin(obj["spec"]["devices"], namespace, scene.state))
+        return _admin(obj["spec"]["devices"], namespace, scene.state)
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(checks.immutable("spec", new["spec"], old["spec"]))
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
+        return checks.immutable("spec", new["spec"], old["spec"])
 
 
 class ResourceClaimTemplateKind(Kind):
@@ -53,19 +59,19 @@ class ResourceClaimTemplateKind(Kind):
     def default(self, obj: Object) -> None:
         _default(obj["spec"]["spec"])
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         template = obj["spec"]
         return [
             *validate_template_metadata("spec.metadata", template.get("metadata") or {}),
             *_claim("spec.spec.devices", template["spec"]["devices"]),
         ]
 
-    def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate_create(self, obj: Object, scene: Scene) -> Causes:
         claim, namespace = obj["spec"]["spec"], obj["metadata"].get("namespace", "")
-        return list(_admin(claim["devices"], namespace, scene.state))
+        return _admin(claim["devices"], namespace, scene.state)
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(checks.immutable("spec", new["spec"], old["spec"]))
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
+        return checks.immutable("spec", new["spec"], old["spec"])
 
 
 def _default(spec: Object) -> None:
@@ -79,16 +85,6 @@ def _default(spec: Object) -> None:
             for toleration in each.get("tolerations") or ():
                 if not toleration.get("operator"):
                     toleration["operator"] = "Equal"
-
-
-def _class(spec: Object) -> Causes:
-    yield from devices.selectors("spec.selectors", spec.get("selectors") or [])
-    configs = spec.get("config") or []
-    yield from devices.few("spec.config", configs, _CONFIGS_MAX, devices.configuration)
-    name = spec.get("extendedResourceName")
-    if name is not None and not resource_names.is_extended(name):
-        why = "must be a valid extended resource name"
-        yield causes.invalid("spec.extendedResourceName", name, why)
 
 
 def _claim(path: str, told: Object) -> Causes:
@@ -140,10 +136,7 @@ def _alternative(path: str, told: Object) -> Causes:
 
 def _wanted(path: str, told: Object) -> Causes:
     name, mode, count = told.get("deviceClassName", ""), told["allocationMode"], told.get("count")
-    if not name:
-        yield causes.required(f"{path}.deviceClassName")
-    else:
-        yield from checks.subdomain(f"{path}.deviceClassName", name)
+    yield from checks.needed(f"{path}.deviceClassName", name, names.subdomain_problems)
     yield from devices.selectors(f"{path}.selectors", told.get("selectors") or [])
     if mode not in _MODES:
         yield causes.unsupported(f"{path}.allocationMode", mode, _MODES)

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.policies.environment import DEVICE
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Causes
 from kvestigate.kube.cel import CompileError, compiled
 
 EFFECTS = ("NoExecute", "NoSchedule", "None")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.devices import parts as devices
 from kvestigate.cluster.plane.kinds.podspec.scheduling import validate_node_selector
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.model.metadata import timestamp
-from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Causes
 
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _DEVICE_PLACES = ("nodeName", "nodeSelector", "allNodes")
@@ -56,11 +55,11 @@ class ResourceSliceKind(Kind):
     def on_update(self, new: Object, old: Object, scene: Scene) -> None:
         _date_taints(new["spec"], scene.now)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_slice(obj["spec"], None))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        return _slice(obj["spec"], None)
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(_slice(new["spec"], old["spec"]))
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
+        return _slice(new["spec"], old["spec"])
 
 
 def _date_taints(spec: Object, now: float) -> None:
@@ -193,10 +192,7 @@ def _counter_set(path: str, told: Object) -> Causes:
 
 def _counters(path: str, field: str, told: Object) -> Causes:
     name, counters = told.get(field, ""), told.get("counters") or {}
-    if not name:
-        yield causes.required(f"{path}.{field}")
-    else:
-        yield from checks.label(f"{path}.{field}", name)
+    yield from checks.needed(f"{path}.{field}", name, names.label_problems)
     if not counters:
         yield causes.required(f"{path}.counters")
     elif len(counters) > _COUNTERS_MAX:

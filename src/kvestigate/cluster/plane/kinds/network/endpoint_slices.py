@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.network.service_rules import validate_endpoint_ip
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 PROTOCOLS = ("SCTP", "TCP", "UDP")
@@ -32,10 +31,10 @@ class EndpointSliceKind(Kind):
         relabelled = bool(labels != old["metadata"].get("labels", {}))
         return relabelled or super().is_new_generation(new, old)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         return [*_head(obj), *_endpoints(obj)]
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         found = list(_head(new))
         if new.get("endpoints") != old.get("endpoints"):
             found += _endpoints(new)
@@ -74,8 +73,7 @@ def _ports(ports: list[Object]) -> Causes:
         if port["name"] in seen:
             yield causes.duplicate(f"{path}.name", port["name"])
         seen.add(port["name"])
-        if port["protocol"] not in PROTOCOLS:
-            yield causes.unsupported(f"{path}.protocol", port["protocol"], PROTOCOLS)
+        yield from checks.choice(f"{path}.protocol", port["protocol"], PROTOCOLS)
         if "appProtocol" in port:
             yield from checks.label_key(f"{path}.appProtocol", port["appProtocol"])
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.network.service_rules import validate_endpoint_ip
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 
 class EndpointsKind(Kind):
@@ -19,7 +18,7 @@ class EndpointsKind(Kind):
             for port in subset.get("ports") or ():
                 port.setdefault("protocol", "TCP")
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         return [
             cause
             for index, subset in enumerate(obj.get("subsets") or ())
@@ -57,7 +56,6 @@ def _port(path: str, port: Object, *, named: bool) -> Causes:
     elif named:
         yield causes.required(f"{path}.name")
     yield from checks.port_number(f"{path}.port", port["port"])
-    if port["protocol"] not in ("SCTP", "TCP", "UDP"):
-        yield causes.unsupported(f"{path}.protocol", port["protocol"], ("SCTP", "TCP", "UDP"))
+    yield from checks.choice(f"{path}.protocol", port["protocol"], ("SCTP", "TCP", "UDP"))
     if "appProtocol" in port:
         yield from checks.label_key(f"{path}.appProtocol", port["appProtocol"])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes, each, label
+from kvestigate.cluster.plane.kinds.checks import each, label
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
@@ -21,10 +21,24 @@ class IngressKind(Kind):
     status_carries_metadata = True
     warns_on_update = False
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_spec(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec = obj["spec"]
+        if not spec.get("rules") and "defaultBackend" not in spec:
+            why = "either `defaultBackend` or `rules` must be specified"
+            yield causes.invalid("spec", None, why)
+        if "defaultBackend" in spec:
+            yield from _backend("spec.defaultBackend", spec["defaultBackend"])
+        for index, rule in enumerate(spec.get("rules") or ()):
+            yield from _rule(f"spec.rules[{index}]", rule)
+        for index, tls in enumerate(spec.get("tls") or ()):
+            for position, host in enumerate(tls.get("hosts") or ()):
+                yield from _host(f"spec.tls[{index}].hosts[{position}]", host)
+            if tls.get("secretName"):
+                yield from checks.subdomain(f"spec.tls[{index}].secretName", tls["secretName"])
+        if "ingressClassName" in spec:
+            yield from checks.subdomain("spec.ingressClassName", spec["ingressClassName"])
 
-    def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate_create(self, obj: Object, scene: Scene) -> Causes:
         told = (obj["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
         if told in (None, obj["spec"].get("ingressClassName", told)):
             return []
@@ -42,8 +56,16 @@ class IngressKind(Kind):
                 # Such a reference spells out that it has no group.
                 backend["resource"].setdefault("apiGroup", None)
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(_balancer(new["status"]["loadBalancer"]))
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
+        status = new["status"]["loadBalancer"]
+        for index, ingress in enumerate(status.get("ingress") or ()):
+            path, host = f"status.loadBalancer.ingress[{index}]", ingress.get("hostname", "")
+            if ingress.get("ip"):
+                yield from checks.ip(f"{path}.ip", ingress["ip"])
+            if host:
+                yield from checks.subdomain(f"{path}.hostname", host)
+                if checks.address(host) is not None:
+                    yield causes.invalid(f"{path}.hostname", host, _NOT_AN_ADDRESS)
 
     def warnings(self, obj: Object) -> list[str]:
         annotated = CLASS_ANNOTATION in (obj["metadata"].get("annotations") or {})
@@ -62,29 +84,32 @@ class IngressClassKind(Kind):
         if "parameters" in obj["spec"]:
             obj["spec"]["parameters"].setdefault("scope", "Cluster")
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_class(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec = obj["spec"]
+        controller = spec.get("controller", "")
+        if len(controller) > _CONTROLLER_MAX:
+            yield causes.too_long("spec.controller", _CONTROLLER_MAX)
+        yield from checks.domain_prefixed_path("spec.controller", controller)
+        if "parameters" not in spec:
+            return
+        path, parameters = "spec.parameters", spec["parameters"]
+        yield from _reference(path, parameters)
+        scope, namespace = parameters["scope"], parameters.get("namespace")
+        if scope not in ("Cluster", "Namespace"):
+            yield causes.unsupported(f"{path}.scope", scope, ["Cluster", "Namespace"])
+        elif scope == "Cluster":
+            if namespace is not None:
+                yield causes.forbidden(
+                    f"{path}.namespace", "`parameters.scope` is set to 'Cluster'"
+                )
+        elif namespace is None:
+            yield causes.required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
+        else:
+            yield from label(f"{path}.namespace", namespace)
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         controllers = new["spec"].get("controller", ""), old["spec"].get("controller", "")
         return [*checks.immutable("spec.controller", *controllers), *self.validate(new, scene)]
-
-
-def _spec(spec: Object) -> Causes:
-    if not spec.get("rules") and "defaultBackend" not in spec:
-        why = "either `defaultBackend` or `rules` must be specified"
-        yield causes.invalid("spec", None, why)
-    if "defaultBackend" in spec:
-        yield from _backend("spec.defaultBackend", spec["defaultBackend"])
-    for index, rule in enumerate(spec.get("rules") or ()):
-        yield from _rule(f"spec.rules[{index}]", rule)
-    for index, tls in enumerate(spec.get("tls") or ()):
-        for position, host in enumerate(tls.get("hosts") or ()):
-            yield from _host(f"spec.tls[{index}].hosts[{position}]", host)
-        if tls.get("secretName"):
-            yield from checks.subdomain(f"spec.tls[{index}].secretName", tls["secretName"])
-    if "ingressClassName" in spec:
-        yield from checks.subdomain("spec.ingressClassName", spec["ingressClassName"])
 
 
 def _host(path: str, host: str) -> Causes:
@@ -146,10 +171,7 @@ def _backend(path: str, backend: Object) -> Causes:
 
 def _service(path: str, service: Object) -> Causes:
     at, name = f"{path}.service", service.get("name", "")
-    if name:
-        yield from label(f"{at}.name", name)
-    else:
-        yield causes.required(f"{at}.name")
+    yield from checks.needed(f"{at}.name", name, names.label_problems)
     port = service["port"]
     if port.get("name") and port.get("number"):
         yield causes.invalid(path, "", "cannot set both port name & port number")
@@ -166,35 +188,3 @@ def _reference(path: str, reference: Object) -> Causes:
         yield from checks.subdomain(f"{path}.apiGroup", reference["apiGroup"])
     for field in ("kind", "name"):
         yield from checks.path_segment(f"{path}.{field}", reference.get(field, ""))
-
-
-def _balancer(status: Object) -> Causes:
-    for index, ingress in enumerate(status.get("ingress") or ()):
-        path, host = f"status.loadBalancer.ingress[{index}]", ingress.get("hostname", "")
-        if ingress.get("ip"):
-            yield from checks.ip(f"{path}.ip", ingress["ip"])
-        if host:
-            yield from checks.subdomain(f"{path}.hostname", host)
-            if checks.address(host) is not None:
-                yield causes.invalid(f"{path}.hostname", host, _NOT_AN_ADDRESS)
-
-
-def _class(spec: Object) -> Causes:
-    controller = spec.get("controller", "")
-    if len(controller) > _CONTROLLER_MAX:
-        yield causes.too_long("spec.controller", _CONTROLLER_MAX)
-    yield from checks.domain_prefixed_path("spec.controller", controller)
-    if "parameters" not in spec:
-        return
-    path, parameters = "spec.parameters", spec["parameters"]
-    yield from _reference(path, parameters)
-    scope, namespace = parameters["scope"], parameters.get("namespace")
-    if scope not in ("Cluster", "Namespace"):
-        yield causes.unsupported(f"{path}.scope", scope, ["Cluster", "Namespace"])
-    elif scope == "Cluster":
-        if namespace is not None:
-            yield causes.forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
-    elif namespace is None:
-        yield causes.required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
-    else:
-        yield from label(f"{path}.namespace", namespace)

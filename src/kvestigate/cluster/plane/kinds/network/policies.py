@@ -5,10 +5,9 @@ from __future__ import annotations
 import ipaddress
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 PROTOCOLS = ("TCP", "UDP", "SCTP")
 TYPES = ("Ingress", "Egress")
@@ -28,33 +27,28 @@ class NetworkPolicyKind(Kind):
         if not spec.get("policyTypes"):
             spec["policyTypes"] = list(TYPES if spec.get("egress") else TYPES[:1])
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_spec(obj["spec"]))
-
-
-def _spec(spec: Object) -> Causes:
-    yield from checks.label_selector("spec.podSelector", spec["podSelector"])
-    for direction, peers in _DIRECTIONS:
-        for index, rule in enumerate(spec.get(direction) or ()):
-            path = f"spec.{direction}[{index}]"
-            for position, port in enumerate(rule.get("ports") or ()):
-                yield from _port(f"{path}.ports[{position}]", port)
-            for position, peer in enumerate(rule.get(peers) or ()):
-                yield from _peer(f"{path}.{peers}[{position}]", peer)
-    types = spec["policyTypes"]
-    if len(types) > len(TYPES):
-        why = "may not specify more than two policyTypes"
-        yield causes.invalid("spec.policyTypes", types, why)
-        return
-    for index, type_ in enumerate(types):
-        if type_ not in TYPES:
-            yield causes.unsupported(f"spec.policyTypes[{index}]", type_, TYPES)
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec = obj["spec"]
+        yield from checks.label_selector("spec.podSelector", spec["podSelector"])
+        for direction, peers in _DIRECTIONS:
+            for index, rule in enumerate(spec.get(direction) or ()):
+                path = f"spec.{direction}[{index}]"
+                for position, port in enumerate(rule.get("ports") or ()):
+                    yield from _port(f"{path}.ports[{position}]", port)
+                for position, peer in enumerate(rule.get(peers) or ()):
+                    yield from _peer(f"{path}.{peers}[{position}]", peer)
+        types = spec["policyTypes"]
+        if len(types) > len(TYPES):
+            why = "may not specify more than two policyTypes"
+            yield causes.invalid("spec.policyTypes", types, why)
+            return
+        for index, type_ in enumerate(types):
+            yield from checks.choice(f"spec.policyTypes[{index}]", type_, TYPES)
 
 
 def _port(path: str, entry: Object) -> Causes:
     port, end = entry.get("port"), entry.get("endPort")
-    if entry["protocol"] not in PROTOCOLS:
-        yield causes.unsupported(f"{path}.protocol", entry["protocol"], PROTOCOLS)
+    yield from checks.choice(f"{path}.protocol", entry["protocol"], PROTOCOLS)
     if isinstance(port, int):
         yield from checks.port_number(f"{path}.port", port)
         if end is not None:

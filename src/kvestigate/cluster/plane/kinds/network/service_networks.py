@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 _ONE_EACH = (
     "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
@@ -20,10 +19,20 @@ class IPAddressKind(Kind):
             return problems
         return [] if str(address) == name else [f'must be in canonical form ("{address}")']
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_parent(obj["spec"].get("parentRef")))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        parent = obj["spec"].get("parentRef")
+        path = "spec.parentRef"
+        if parent is None:
+            yield causes.required(path)
+            return
+        if parent.get("group"):
+            yield from checks.subdomain(f"{path}.group", parent["group"])
+        for name in ("resource", "name"):
+            yield from checks.path_segment(f"{path}.{name}", parent.get(name, ""))
+        if parent.get("namespace"):
+            yield from checks.path_segment(f"{path}.namespace", parent["namespace"])
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         parent = new["spec"].get("parentRef")
         if parent in (None, old["spec"].get("parentRef")):
             return []
@@ -35,24 +44,11 @@ class IPAddressKind(Kind):
 class ServiceCIDRKind(Kind):
     judges_whole = False
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_networks(obj["spec"].get("cidrs") or []))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        return _networks(obj["spec"].get("cidrs") or [])
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(_changes(new["spec"].get("cidrs") or [], old["spec"].get("cidrs") or []))
-
-
-def _parent(parent: Object | None) -> Causes:
-    path = "spec.parentRef"
-    if parent is None:
-        yield causes.required(path)
-        return
-    if parent.get("group"):
-        yield from checks.subdomain(f"{path}.group", parent["group"])
-    for name in ("resource", "name"):
-        yield from checks.path_segment(f"{path}.{name}", parent.get(name, ""))
-    if parent.get("namespace"):
-        yield from checks.path_segment(f"{path}.namespace", parent["namespace"])
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
+        return _changes(new["spec"].get("cidrs") or [], old["spec"].get("cidrs") or [])
 
 
 def _networks(cidrs: list[str]) -> Causes:

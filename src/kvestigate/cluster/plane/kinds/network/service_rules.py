@@ -6,15 +6,14 @@ import ipaddress
 from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.network.service_addresses import (
     NONE,
     WITH_NODE_PORTS,
     is_headless,
     needs_health_check,
 )
-from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Cause, Causes
 
 Object = dict[str, Any]
 
@@ -59,8 +58,7 @@ def _service(obj: Object) -> Causes:
     yield from validate_addresses(spec)
     for index, ip in enumerate(spec.get("externalIPs") or ()):
         yield from validate_endpoint_ip(f"spec.externalIPs[{index}]", ip)
-    if spec["type"] not in TYPES:
-        yield causes.unsupported("spec.type", spec["type"], TYPES)
+    yield from checks.choice("spec.type", spec["type"], TYPES)
     yield from _node_ports(spec, ports)
     yield from _balancer(spec, annotations)
     yield from _traffic(spec)
@@ -76,10 +74,7 @@ def _type(spec: Object) -> Causes:
             if spec.get(field):
                 yield causes.forbidden(f"spec.{field}", "may not be set for ExternalName services")
         name = spec.get("externalName", "").removesuffix(".")
-        if name:
-            yield from checks.subdomain("spec.externalName", name)
-        else:
-            yield causes.required("spec.externalName")
+        yield from checks.needed("spec.externalName", name, names.subdomain_problems)
 
 
 def _ports(ports: list[Object]) -> Causes:
@@ -95,8 +90,7 @@ def _ports(ports: list[Object]) -> Causes:
                 yield causes.duplicate(f"{at}.name", name)
             seen.add(name)
         yield from checks.port_number(f"{at}.port", port["port"])
-        if port["protocol"] not in ("SCTP", "TCP", "UDP"):
-            yield causes.unsupported(f"{at}.protocol", port["protocol"], ("SCTP", "TCP", "UDP"))
+        yield from checks.choice(f"{at}.protocol", port["protocol"], ("SCTP", "TCP", "UDP"))
         yield from checks.port(f"{at}.targetPort", port["targetPort"])
         if "appProtocol" in port:
             yield from checks.label_key(f"{at}.appProtocol", port["appProtocol"])
@@ -147,8 +141,7 @@ def _families(spec: Object) -> Causes:
     seen: set[str] = set()
     for index, family in enumerate(spec.get("ipFamilies") or ()):
         at = f"spec.ipFamilies[{index}]"
-        if family not in _FAMILIES:
-            yield causes.unsupported(at, family, _FAMILIES)
+        yield from checks.choice(at, family, _FAMILIES)
         if family in seen:
             yield causes.duplicate(at, family)
         seen.add(family)

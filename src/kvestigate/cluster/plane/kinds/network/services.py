@@ -21,7 +21,7 @@ from kvestigate.cluster.plane.kinds.network.service_rules import (
 )
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 AFFINITY_SECONDS = 10800
 _ADDRESSING = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
@@ -95,13 +95,13 @@ class ServiceKind(Kind):
         if found:
             raise causes.reject("Service", "", obj["metadata"].get("name", ""), found)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         return validate_service(obj)
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         return validate_service_update(new, old)
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         return validate_balancer_status(new)
 
     def warnings(self, obj: Object) -> list[str]:

@@ -27,7 +27,7 @@ from kvestigate.cluster.plane.kinds.podspec.warnings import hostname_warnings, w
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.model.metadata import timestamp
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 FINISHED = ("Succeeded", "Failed")
 
@@ -113,7 +113,7 @@ class PodKind(Kind):
         elif scene.subresource in (EPHEMERAL, RESIZE):
             keep_part(new, old, scene.subresource)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         meta, spec = obj["metadata"], obj["spec"]
         annotations = meta.get("annotations") or {}
         found = list(validate_pod_annotations("metadata.annotations", annotations, spec))
@@ -123,14 +123,14 @@ class PodKind(Kind):
                 found += validate_image(f"spec.{field}[{index}]", container)
         return found
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         if scene.subresource or new["spec"] != old["spec"]:
             return super().validate_changed(new, old, scene)
         annotations = new["metadata"].get("annotations") or {}
         found = list(validate_pod_annotations("metadata.annotations", annotations, new["spec"]))
         return found + validate_pod_update(new, old)
 
-    def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate_create(self, obj: Object, scene: Scene) -> Causes:
         spec = obj["spec"]
         found = []
         if spec.get("ephemeralContainers"):
@@ -140,14 +140,14 @@ class PodKind(Kind):
             found.append(causes.forbidden("spec.nodeName", why))
         return found
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         if scene.subresource == EPHEMERAL:
             return validate_ephemeral(new, old)
         if scene.subresource == RESIZE:
             return validate_resize(new, old)
         return validate_pod_update(new, old)
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         return validate_pod_status(new, old)
 
     def warnings(self, obj: Object) -> list[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kvestigate.cluster.plane.kinds.checks import Causes, difference
+from kvestigate.cluster.plane.kinds.checks import difference
 from kvestigate.cluster.plane.kinds.pods.qos import qos_class
 from kvestigate.cluster.plane.kinds.podspec.annotations import MIRROR
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 from kvestigate.kube.fieldpaths import Path
 
 EPHEMERAL = "ephemeralcontainers"

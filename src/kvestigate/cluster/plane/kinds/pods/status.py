@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 
 Object = dict[str, Any]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes, difference
+from kvestigate.cluster.plane.kinds.checks import difference
 from kvestigate.cluster.plane.kinds.podspec.annotations import MIRROR
 from kvestigate.cluster.plane.kinds.podspec.scheduling import validate_tolerations
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 
 Object = dict[str, Any]
 

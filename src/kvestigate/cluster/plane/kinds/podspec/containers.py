@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kvestigate.cluster.plane.kinds.checks import Causes, each, label, one_of, port_number
+from kvestigate.cluster.plane.kinds import checks
+from kvestigate.cluster.plane.kinds.checks import each, one_of, port_number
 from kvestigate.cluster.plane.kinds.podspec import env, handlers, mounts, resources, security
 from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Causes
 
 Object = dict[str, Any]
 
@@ -114,10 +116,7 @@ def validate_image(path: str, container: Object) -> Causes:
 
 
 def _common(path: str, container: Object, around: Surroundings) -> Causes:
-    if not container["name"]:
-        yield causes.required(f"{path}.name")
-    else:
-        yield from label(f"{path}.name", container["name"])
+    yield from checks.needed(f"{path}.name", container["name"], names.label_problems)
     if not container.get("image"):
         yield causes.required(f"{path}.image")
     if container["terminationMessagePolicy"] not in _MESSAGE_POLICIES:
@@ -170,8 +169,7 @@ def _ports(path: str, ports: list[Object]) -> Causes:
             yield from port_number(f"{at}.containerPort", port["containerPort"])
         if "hostPort" in port:
             yield from port_number(f"{at}.hostPort", port["hostPort"])
-        if port["protocol"] not in _PROTOCOLS:
-            yield causes.unsupported(f"{at}.protocol", port["protocol"], _PROTOCOLS)
+        yield from checks.choice(f"{at}.protocol", port["protocol"], _PROTOCOLS)
 
 
 def _host_ports(path: str, containers: list[Object]) -> Causes:
@@ -227,14 +225,12 @@ def _restarts(path: str, container: Object, *, inits: bool = False) -> Causes:
 
 def _restart_rule(path: str, rule: Object) -> Causes:
     actions = ("Restart", "RestartAllContainers")
-    if rule.get("action", "") not in actions:
-        yield causes.unsupported(f"{path}.action", rule.get("action", ""), actions)
+    yield from checks.choice(f"{path}.action", rule.get("action", ""), actions)
     codes = rule.get("exitCodes")
     if codes is None:
         yield causes.required(f"{path}.exitCodes", "must be specified")
         return
     operator, values = codes.get("operator", ""), codes.get("values") or []
-    if operator not in ("In", "NotIn"):
-        yield causes.unsupported(f"{path}.exitCodes.operator", operator, ["In", "NotIn"])
+    yield from checks.choice(f"{path}.exitCodes.operator", operator, ("In", "NotIn"))
     if len(values) > _EXIT_CODES_MAX:
         yield causes.too_many(f"{path}.exitCodes.values", len(values), _EXIT_CODES_MAX)

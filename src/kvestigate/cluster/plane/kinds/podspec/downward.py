@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kvestigate.cluster.plane.kinds.checks import Causes, each
+from kvestigate.cluster.plane.kinds.checks import each
 from kvestigate.kube import causes, names, quantities
+from kvestigate.kube.causes import Causes
 
 Object = dict[str, Any]
 

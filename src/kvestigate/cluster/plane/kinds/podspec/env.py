@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvestigate.cluster.plane.kinds.checks import Causes, each, label
+from kvestigate.cluster.plane.kinds import checks
+from kvestigate.cluster.plane.kinds.checks import each
 from kvestigate.cluster.plane.kinds.podspec import downward, paths
 from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Causes
 
 Object = dict[str, Any]
 
@@ -51,22 +53,13 @@ def _source(path: str, source: Object, value: str) -> Causes:
 def _key(path: str, ref: Object) -> Causes:
     name, key = ref.get("name", ""), ref.get("key", "")
     yield from each(f"{path}.name", name, names.subdomain_problems(name))
-    if not key:
-        yield causes.required(f"{path}.key")
-    else:
-        yield from each(f"{path}.key", key, names.config_key_problems(key))
+    yield from checks.needed(f"{path}.key", key, names.config_key_problems)
 
 
 def _file(path: str, ref: Object) -> Causes:
     key, volume, file = ref.get("key", ""), ref.get("volumeName", ""), ref.get("path", "")
-    if not key:
-        yield causes.required(f"{path}.key")
-    else:
-        yield from each(f"{path}.key", key, names.env_name_problems(key))
-    if not volume:
-        yield causes.required(f"{path}.volumeName")
-    else:
-        yield from label(f"{path}.volumeName", volume)
+    yield from checks.needed(f"{path}.key", key, names.env_name_problems)
+    yield from checks.needed(f"{path}.volumeName", volume, names.label_problems)
     if not file:
         yield causes.required(f"{path}.path")
     else:
@@ -81,10 +74,7 @@ def validate_env_from(path: str, sources: list[Object]) -> Causes:
         refs = [name for name in ("configMapRef", "secretRef") if name in source]
         for ref in refs:
             name = source[ref].get("name", "")
-            if not name:
-                yield causes.required(f"{at}.{ref}.name")
-            else:
-                yield from each(f"{at}.{ref}.name", name, names.subdomain_problems(name))
+            yield from checks.needed(f"{at}.{ref}.name", name, names.subdomain_problems)
         if not refs:
             yield causes.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
         elif len(refs) > 1:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kvestigate.cluster.plane.kinds.checks import Causes, not_negative, port
+from kvestigate.cluster.plane.kinds import checks
+from kvestigate.cluster.plane.kinds.checks import not_negative, port
 from kvestigate.kube import causes
+from kvestigate.kube.causes import Causes
 
 Object = dict[str, Any]
 
@@ -79,8 +81,7 @@ def _handler(path: str, handler: Object, grace: int) -> Causes:
 
 def _http(path: str, action: Object) -> Causes:
     yield from port(f"{path}.port", action["port"])
-    if action["scheme"] not in ("HTTP", "HTTPS"):
-        yield causes.unsupported(f"{path}.scheme", action["scheme"], ["HTTP", "HTTPS"])
+    yield from checks.choice(f"{path}.scheme", action["scheme"], ("HTTP", "HTTPS"))
     for header in action.get("httpHeaders") or ():
         if not _matches_header(header.get("name", "")):
             yield causes.invalid(

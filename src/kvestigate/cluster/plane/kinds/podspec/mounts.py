@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvestigate.cluster.plane.kinds.checks import Causes
+from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.podspec import paths
 from kvestigate.kube import causes
+from kvestigate.kube.causes import Causes
 
 Object = dict[str, Any]
 
@@ -56,8 +57,7 @@ def _sub_path(at: str, each: str, mount: Object) -> Causes:
 
 
 def _propagation(path: str, value: str, container: Object) -> Causes:
-    if value not in _PROPAGATIONS:
-        yield causes.unsupported(path, value, _PROPAGATIONS)
+    yield from checks.choice(path, value, _PROPAGATIONS)
     if value == "Bidirectional" and not (container.get("securityContext") or {}).get("privileged"):
         why = "Bidirectional mount propagation is available only to privileged containers"
         yield causes.forbidden(path, why)

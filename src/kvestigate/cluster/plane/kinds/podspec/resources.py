@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import Any
 
 from kvestigate.cluster.plane.kinds import resource_names
-from kvestigate.cluster.plane.kinds.checks import Causes, label
+from kvestigate.cluster.plane.kinds.checks import label
 from kvestigate.cluster.plane.kinds.podspec import pod_level
 from kvestigate.errors import InputError
 from kvestigate.kube import causes, quantities
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 
 Object = dict[str, Any]
 CheckName = Callable[[str, str], Causes]

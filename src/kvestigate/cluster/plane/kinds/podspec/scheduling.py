@@ -9,12 +9,12 @@ from kvestigate.cluster.plane.kinds.checks import (
     POSITIVE,
     VALUES_BARRED,
     VALUES_NEEDED,
-    Causes,
     each,
     label_key,
     label_selector,
 )
 from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Causes
 
 Object = dict[str, Any]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kvestigate.cluster.plane.kinds.checks import INT32_MAX, Causes, between
+from kvestigate.cluster.plane.kinds.checks import INT32_MAX, between
 from kvestigate.cluster.plane.kinds.podspec import paths
 from kvestigate.kube import causes
+from kvestigate.kube.causes import Causes
 
 Object = dict[str, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks, resource_names
-from kvestigate.cluster.plane.kinds.checks import Causes, each, label, label_key, one_of, subdomain
+from kvestigate.cluster.plane.kinds.checks import each, label, label_key, one_of, subdomain
 from kvestigate.cluster.plane.kinds.podspec import resources, scheduling, security, volumes, windows
 from kvestigate.cluster.plane.kinds.podspec.annotations import validate_pod_annotations
 from kvestigate.cluster.plane.kinds.podspec.containers import (
@@ -16,7 +16,7 @@ from kvestigate.cluster.plane.kinds.podspec.containers import (
     validate_init_containers,
 )
 from kvestigate.kube import causes, names, quantities
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 
 Object = dict[str, Any]
 

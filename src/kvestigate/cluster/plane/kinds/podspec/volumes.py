@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kvestigate.cluster.plane.kinds.checks import Causes, each, label, one_of
+from kvestigate.cluster.plane.kinds.checks import each, label, one_of
 from kvestigate.cluster.plane.kinds.claim_spec import validate_claim_template
 from kvestigate.cluster.plane.kinds.podspec import downward, paths
 from kvestigate.kube import causes, names, quantities
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 
 Object = dict[str, Any]
 Check = Callable[[str, Object], Causes]

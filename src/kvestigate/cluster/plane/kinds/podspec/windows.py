@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.kube import causes
+from kvestigate.kube.causes import Causes
 
 Object = dict[str, Any]
 

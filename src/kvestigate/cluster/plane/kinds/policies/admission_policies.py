@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.policies.compilation import Compiler
 from kvestigate.cluster.plane.kinds.policies.expressions import (
     check_annotations,
@@ -22,7 +21,7 @@ from kvestigate.cluster.plane.kinds.policies.webhooks import (
 )
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 ACTIONS = ("Audit", "Deny", "Warn")
 _CHANGEABLE = ("*", "CONNECT", "CREATE", "UPDATE")
@@ -41,36 +40,45 @@ class AdmissionPolicyKind(Kind):
         if "matchConstraints" in spec:
             _default_match(spec["matchConstraints"])
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_policy(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec = obj["spec"]
+        yield from checks.choice("spec.failurePolicy", spec["failurePolicy"], FAILURE_POLICIES)
+        if "paramKind" in spec:
+            yield from _param_kind("spec.paramKind", spec["paramKind"])
+        match = spec.get("matchConstraints")
+        if match is None:
+            yield causes.required("spec.matchConstraints")
+            return
+        yield from _match("spec.matchConstraints", match)
+        if not match.get("resourceRules"):
+            yield causes.required("spec.matchConstraints.resourceRules")
 
 
 class MutatingPolicyKind(AdmissionPolicyKind):
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        spec, found = obj["spec"], super().validate(obj, scene)
-        compiler = Compiler(spec)
-        path = "spec.matchConstraints.resourceRules.operations"
-        rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
-        found += _operations(path, rules)
-        found += check_conditions(compiler, "spec", spec.get("matchConditions") or ())
-        found += check_variables(compiler, spec.get("variables") or ())
-        found += check_mutations(compiler, spec.get("mutations") or ())
-        return [*found, *_reinvocation(spec.get("reinvocationPolicy", ""))]
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        yield from super().validate(obj, scene)
+        spec, compiler = obj["spec"], Compiler(obj["spec"])
+        yield from _operations("matchConstraints", spec)
+        yield from check_conditions(compiler, "spec", spec.get("matchConditions") or ())
+        yield from check_variables(compiler, spec.get("variables") or ())
+        yield from check_mutations(compiler, spec.get("mutations") or ())
+        policy = spec.get("reinvocationPolicy", "")
+        yield from checks.one_of("spec.reinvocationPolicy", policy, REINVOCATION_POLICIES)
 
 
 class ValidatingPolicyKind(AdmissionPolicyKind):
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        names = ("validations", "auditAnnotations")
-        spec, found = obj["spec"], super().validate(obj, scene)
-        compiler = Compiler(spec)
-        found += check_conditions(compiler, "spec", spec.get("matchConditions") or ())
-        found += check_variables(compiler, spec.get("variables") or ())
-        if not any(spec.get(name) for name in names):
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        yield from super().validate(obj, scene)
+        spec, compiler = obj["spec"], Compiler(obj["spec"])
+        yield from check_conditions(compiler, "spec", spec.get("matchConditions") or ())
+        yield from check_variables(compiler, spec.get("variables") or ())
+        if not spec.get("validations") and not spec.get("auditAnnotations"):
             why = "validations or auditAnnotations must contain at least one item"
-            return found + [causes.required(f"spec.{name}", why) for name in names]
-        found += check_validations(compiler, spec.get("validations") or ())
+            yield causes.required("spec.validations", why)
+            yield causes.required("spec.auditAnnotations", why)
+        yield from check_validations(compiler, spec.get("validations") or ())
         policy = obj["metadata"].get("name", "")
-        return [*found, *check_annotations(compiler, policy, spec.get("auditAnnotations") or ())]
+        yield from check_annotations(compiler, policy, spec.get("auditAnnotations") or ())
 
 
 class PolicyBindingKind(Kind):
@@ -85,16 +93,15 @@ class PolicyBindingKind(Kind):
         if "matchResources" in obj["spec"]:
             _default_match(obj["spec"]["matchResources"])
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return [*_binding(obj["spec"]), *_actions(obj["spec"].get("validationActions") or [])]
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        yield from _binding(obj["spec"])
+        yield from _actions(obj["spec"].get("validationActions") or [])
 
 
 class MutatingPolicyBindingKind(PolicyBindingKind):
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        spec = obj["spec"]
-        path = "spec.matchResources.resourceRules.operations"
-        rules = (spec.get("matchResources") or {}).get("resourceRules") or ()
-        return [*_binding(spec), *_operations(path, rules)]
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        yield from _binding(obj["spec"])
+        yield from _operations("matchResources", obj["spec"])
 
 
 def _default_match(match: Object) -> None:
@@ -106,38 +113,12 @@ def _default_match(match: Object) -> None:
             rule.setdefault("scope", "*")
 
 
-def _policy(spec: Object) -> Causes:
-    policy = spec["failurePolicy"]
-    if policy not in FAILURE_POLICIES:
-        yield causes.unsupported("spec.failurePolicy", policy, FAILURE_POLICIES)
-    if kind := spec.get("paramKind"):
-        yield from _param_kind("spec.paramKind", kind)
-    elif kind is not None:
-        yield causes.required("spec.paramKind.apiVersion")
-        yield causes.required("spec.paramKind.kind")
-    match = spec.get("matchConstraints")
-    if match is None:
-        yield causes.required("spec.matchConstraints")
-        return
-    yield from _match("spec.matchConstraints", match)
-    if not match.get("resourceRules"):
-        yield causes.required("spec.matchConstraints.resourceRules")
-
-
-def _operations(path: str, rules: Sequence[Object]) -> Causes:
+def _operations(field: str, spec: Object) -> Causes:
     """Refuse mutating policies for DELETE, which has no object to change."""
-    for rule in rules:
+    for rule in (spec.get(field) or {}).get("resourceRules") or ():
         for operation in rule.get("operations") or ():
-            if operation not in _CHANGEABLE:
-                yield causes.unsupported(path, operation, _CHANGEABLE)
-
-
-def _reinvocation(policy: str) -> Causes:
-    path = "spec.reinvocationPolicy"
-    if not policy:
-        yield causes.required(path)
-    elif policy not in REINVOCATION_POLICIES:
-        yield causes.unsupported(path, policy, REINVOCATION_POLICIES)
+            path = f"spec.{field}.resourceRules.operations"
+            yield from checks.choice(path, operation, _CHANGEABLE)
 
 
 def _param_kind(path: str, kind: Object) -> Causes:
@@ -167,8 +148,7 @@ def _group_version(path: str, told: str) -> Causes:
 
 
 def _match(path: str, match: Object) -> Causes:
-    if match["matchPolicy"] not in MATCH_POLICIES:
-        yield causes.unsupported(f"{path}.matchPolicy", match["matchPolicy"], MATCH_POLICIES)
+    yield from checks.choice(f"{path}.matchPolicy", match["matchPolicy"], MATCH_POLICIES)
     for name in ("namespaceSelector", "objectSelector"):
         yield from checks.label_selector(f"{path}.{name}", match[name])
     for name in ("resourceRules", "excludeResourceRules"):
@@ -186,7 +166,9 @@ def _names(path: str, names_: Sequence[str]) -> Causes:
 
 
 def _binding(spec: Object) -> Causes:
-    yield from _policy_name(spec)
+    yield from checks.needed(
+        "spec.policyName", spec.get("policyName", ""), names.subdomain_problems
+    )
     if (reference := spec.get("paramRef")) is not None:
         yield from _reference("spec.paramRef", reference)
     if (match := spec.get("matchResources")) is not None:
@@ -205,20 +187,8 @@ def _reference(path: str, reference: Object) -> Causes:
         yield causes.forbidden(f"{path}.selector", both)
     if not name and selector is None:
         yield causes.required(path, "one of name or selector must be specified")
-    action = reference.get("parameterNotFoundAction")
-    if not action:
-        yield causes.required(f"{path}.parameterNotFoundAction")
-    elif action not in _NOT_FOUND_ACTIONS:
-        at = f"{path}.parameterNotFoundAction"
-        yield causes.unsupported(at, action, _NOT_FOUND_ACTIONS)
-
-
-def _policy_name(spec: Object) -> Causes:
-    name = spec.get("policyName", "")
-    if name:
-        yield from checks.each("spec.policyName", name, names.subdomain_problems(name))
-    else:
-        yield causes.required("spec.policyName")
+    action = reference.get("parameterNotFoundAction", "")
+    yield from checks.one_of(f"{path}.parameterNotFoundAction", action, _NOT_FOUND_ACTIONS)
 
 
 def _actions(actions: list[str]) -> Causes:
@@ -226,8 +196,7 @@ def _actions(actions: list[str]) -> Causes:
     if not actions:
         yield causes.required(path, "at least one validation action is required")
     for index, action in enumerate(actions):
-        if action not in ACTIONS:
-            yield causes.unsupported(f"{path}[{index}]", action, ACTIONS)
+        yield from checks.choice(f"{path}[{index}]", action, ACTIONS)
         if action in actions[:index]:
             yield causes.duplicate(f"{path}[{index}]", action)
     if "Deny" in actions and "Warn" in actions:

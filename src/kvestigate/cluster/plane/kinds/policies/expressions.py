@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.policies.compilation import (
     BOOL,
     PATCHES,
@@ -16,6 +15,7 @@ from kvestigate.cluster.plane.kinds.policies.compilation import (
 from kvestigate.cluster.plane.kinds.policies.environment import is_identifier
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Causes
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 
@@ -29,12 +29,9 @@ def check_conditions(compiler: Compiler, within: str, told: Sequence[Object]) ->
             yield causes.required(f"{path}.expression")
         else:
             yield from _expression(compiler, f"{path}.expression", source, BOOL)
-        if not name:
-            yield causes.required(f"{path}.name")
-        else:
-            yield from checks.each(f"{path}.name", name, names.qualified_name_problems(name))
-            if name in seen:
-                yield causes.duplicate(f"{path}.name", name)
+        yield from checks.needed(f"{path}.name", name, names.qualified_name_problems)
+        if name and name in seen:
+            yield causes.duplicate(f"{path}.name", name)
         seen.add(name)
 
 

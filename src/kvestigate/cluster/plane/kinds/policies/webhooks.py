@@ -5,12 +5,11 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.policies.compilation import Compiler
 from kvestigate.cluster.plane.kinds.policies.expressions import check_conditions
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
@@ -43,8 +42,8 @@ class WebhooksKind(Kind):
             if "service" in hook["clientConfig"]:
                 hook["clientConfig"]["service"].setdefault("port", 443)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(self._problems(obj))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        return self._problems(obj)
 
     def _problems(self, obj: Object) -> Causes:
         seen: set[str] = set()
@@ -108,8 +107,7 @@ def validate_rule(path: str, rule: Object) -> Causes:
         yield causes.required(f"{path}.operations")
     yield from _alone(f"{path}.operations", operations, "operations")
     for index, operation in enumerate(operations):
-        if operation not in OPERATIONS:
-            yield causes.unsupported(f"{path}.operations[{index}]", operation, OPERATIONS)
+        yield from checks.choice(f"{path}.operations[{index}]", operation, OPERATIONS)
     for name, what in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
         if not rule.get(name):
             yield causes.required(f"{path}.{name}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes, difference
+from kvestigate.cluster.plane.kinds.checks import difference
 from kvestigate.cluster.plane.kinds.claim_spec import claim_warnings, validate_claim_spec
 from kvestigate.cluster.plane.kinds.podspec.defaults import default_claim_spec, round_amounts
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, quantities
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _SNAPSHOTS = "snapshot.storage.k8s.io"
@@ -34,13 +34,38 @@ class ClaimKind(Kind):
         if scene.subresource != "status":
             _settle_source(new["spec"], old["spec"])
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(validate_claim_spec("spec", obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        return validate_claim_spec("spec", obj["spec"])
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(_update(new, old))
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
+        spec, before = new["spec"], old["spec"]
+        annotated = _class_annotation(old)
+        yield from _annotation(_class_annotation(new), annotated)
+        masked, bound = dict(spec), (old.get("status") or {}).get("phase") == "Bound"
+        if not before.get("volumeName"):
+            _restore(masked, before, "volumeName")
+        named = spec.get("storageClassName")
+        if named is not None and "storageClassName" not in before and annotated in (None, named):
+            _restore(masked, before, "storageClassName")
+        size, was = _size(spec), _size(before)
+        if bound:
+            _restore(masked, before, "volumeAttributesClassName")
+            requests = {**(spec["resources"].get("requests") or {}), "storage": was}
+            masked["resources"] = {**spec["resources"], "requests": requests}
+        if masked != before:
+            why = (
+                "spec is immutable after creation except resources.requests and "
+                "volumeAttributesClassName for bound claims"
+            )
+            yield causes.forbidden("spec", f"{why}\n{difference(before, masked)}")
+        if quantities.parse(size) < quantities.parse(was):
+            capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
+            if quantities.parse(size) <= quantities.parse(capacity):
+                yield causes.forbidden(_STORAGE, "field can not be less than status.capacity")
+        yield from checks.immutable("volumeMode", spec.get("volumeMode"), before.get("volumeMode"))
+        yield from _attributes(spec, old)
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         found = []
         for name, amount in ((new.get("status") or {}).get("capacity") or {}).items():
             if quantities.whole(amount) < 0:
@@ -73,35 +98,6 @@ def _settle_source(spec: Object, before: Object | None) -> None:
         if field in spec:
             # Of all references these alone spell out that they have no group.
             spec[field].setdefault("apiGroup", None)
-
-
-def _update(new: Object, old: Object) -> Causes:
-    spec, before = new["spec"], old["spec"]
-    annotated = _class_annotation(old)
-    yield from _annotation(_class_annotation(new), annotated)
-    masked, bound = dict(spec), (old.get("status") or {}).get("phase") == "Bound"
-    if not before.get("volumeName"):
-        _restore(masked, before, "volumeName")
-    named = spec.get("storageClassName")
-    if named is not None and "storageClassName" not in before and annotated in (None, named):
-        _restore(masked, before, "storageClassName")
-    size, was = _size(spec), _size(before)
-    if bound:
-        _restore(masked, before, "volumeAttributesClassName")
-        requests = {**(spec["resources"].get("requests") or {}), "storage": was}
-        masked["resources"] = {**spec["resources"], "requests": requests}
-    if masked != before:
-        why = (
-            "spec is immutable after creation except resources.requests and "
-            "volumeAttributesClassName for bound claims"
-        )
-        yield causes.forbidden("spec", f"{why}\n{difference(before, masked)}")
-    if quantities.parse(size) < quantities.parse(was):
-        capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
-        if quantities.parse(size) <= quantities.parse(capacity):
-            yield causes.forbidden(_STORAGE, "field can not be less than status.capacity")
-    yield from checks.immutable("volumeMode", spec.get("volumeMode"), before.get("volumeMode"))
-    yield from _attributes(spec, old)
 
 
 def _class_annotation(obj: Object) -> str | None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 _PARAMETERS_MAX, _PARAMETERS_SIZE = 512, 256 * 1024
 _RECLAIM_POLICIES = ("Delete", "Retain")
@@ -26,10 +25,26 @@ class StorageClassKind(Kind):
         obj.setdefault("reclaimPolicy", "Delete")
         obj.setdefault("volumeBindingMode", "Immediate")
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_class(obj))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        yield from _provisioner("provisioner", obj.get("provisioner", ""))
+        yield from _parameters(obj.get("parameters") or {})
+        policy = obj["reclaimPolicy"]
+        if policy and policy not in _RECLAIM_POLICIES:
+            yield causes.unsupported("reclaimPolicy", policy, _RECLAIM_POLICIES)
+        mode = obj["volumeBindingMode"]
+        yield from checks.choice("volumeBindingMode", mode, _BINDING_MODES)
+        terms = obj.get("allowedTopologies") or []
+        # The server sets out with as many empty terms as there are terms.
+        seen: list[Any] = [[]] * len(terms)
+        for index, term in enumerate(terms):
+            path = f"allowedTopologies[{index}].matchLabelExpressions"
+            requirements = term.get("matchLabelExpressions") or []
+            yield from _topology(path, requirements)
+            for _ in range(seen.count(requirements)):
+                yield causes.duplicate(path, "")
+            seen.append(requirements)
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         return [
             cause
             for name in _FIXED
@@ -45,14 +60,18 @@ class VolumeAttributesClassKind(Kind):
         if PROTECTION not in finalizers:
             finalizers.append(PROTECTION)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_attributes(obj))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        yield from _provisioner("driverName", obj.get("driverName", ""))
+        parameters = obj.get("parameters") or {}
+        yield from _parameters(parameters)
+        if not parameters:
+            yield causes.required("parameters", "must contain at least one key/value pair")
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        fixed = ("driverName", "parameters")
-        changed = [name for name in fixed if new.get(name) != old.get(name)]
-        found = [causes.forbidden(it, f"updates to {it} are forbidden.") for it in changed]
-        return found + self.validate(new, scene)
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
+        for name in ("driverName", "parameters"):
+            if new.get(name) != old.get(name):
+                yield causes.forbidden(name, f"updates to {name} are forbidden.")
+        yield from self.validate(new, scene)
 
 
 def driver_name(path: str, name: str) -> Causes:
@@ -63,35 +82,6 @@ def driver_name(path: str, name: str) -> Causes:
     if len(name) > _DRIVER_MAX:
         yield causes.too_long(path, _DRIVER_MAX)
     yield from checks.each(path, name, names.subdomain_problems(name.lower()))
-
-
-def _class(obj: Object) -> Causes:
-    yield from _provisioner("provisioner", obj.get("provisioner", ""))
-    yield from _parameters(obj.get("parameters") or {})
-    policy = obj["reclaimPolicy"]
-    if policy and policy not in _RECLAIM_POLICIES:
-        yield causes.unsupported("reclaimPolicy", policy, _RECLAIM_POLICIES)
-    mode = obj["volumeBindingMode"]
-    if mode not in _BINDING_MODES:
-        yield causes.unsupported("volumeBindingMode", mode, _BINDING_MODES)
-    terms = obj.get("allowedTopologies") or []
-    # The server sets out with as many empty terms as there are terms.
-    seen: list[Any] = [[]] * len(terms)
-    for index, term in enumerate(terms):
-        path = f"allowedTopologies[{index}].matchLabelExpressions"
-        requirements = term.get("matchLabelExpressions") or []
-        yield from _topology(path, requirements)
-        for _ in range(seen.count(requirements)):
-            yield causes.duplicate(path, "")
-        seen.append(requirements)
-
-
-def _attributes(obj: Object) -> Causes:
-    yield from _provisioner("driverName", obj.get("driverName", ""))
-    parameters = obj.get("parameters") or {}
-    yield from _parameters(parameters)
-    if not parameters:
-        yield causes.required("parameters", "must contain at least one key/value pair")
 
 
 def _provisioner(path: str, name: str) -> Causes:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import INT32_MAX, Causes
+from kvestigate.cluster.plane.kinds.checks import INT32_MAX
 from kvestigate.cluster.plane.kinds.podspec.defaults import default_volume, round_amounts
 from kvestigate.cluster.plane.kinds.storage.classes import driver_name
 from kvestigate.cluster.plane.kinds.storage.volumes import inline_volume
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, quantities
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 
 _GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLES = ("Persistent", "Ephemeral")
@@ -36,10 +36,23 @@ class CSIDriverKind(Kind):
         if not spec.get("volumeLifecycleModes"):
             spec["volumeLifecycleModes"] = ["Persistent"]
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_driver(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec = obj["spec"]
+        policy = spec["fsGroupPolicy"]
+        yield from checks.choice("spec.fsGroupPolicy", policy, _GROUP_POLICIES)
+        yield from _tokens(spec.get("tokenRequests") or [])
+        for mode in spec["volumeLifecycleModes"]:
+            yield from checks.choice("spec.volumeLifecycleModes", mode, _LIFECYCLES)
+        period = spec.get("nodeAllocatableUpdatePeriodSeconds", 10)
+        if period < 10:
+            why = "must be greater than or equal to 10 seconds"
+            yield causes.invalid("spec.nodeAllocatableUpdatePeriodSeconds", period, why)
+        in_secrets = spec.get("serviceAccountTokenInSecrets")
+        if in_secrets is not None and not spec.get("tokenRequests"):
+            why = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+            yield causes.invalid("spec.serviceAccountTokenInSecrets", in_secrets, why)
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         spec, before = new["spec"], old["spec"]
         modes = spec["volumeLifecycleModes"], before["volumeLifecycleModes"]
         return [
@@ -69,10 +82,25 @@ class CSINodeKind(Kind):
     returns_deleted = True
     updates_unconditionally = False
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_node(obj["spec"].get("drivers") or []))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        drivers = obj["spec"].get("drivers") or []
+        seen: set[str] = set()
+        for index, driver in enumerate(drivers):
+            path, node = f"spec.drivers[{index}]", driver.get("nodeID", "")
+            yield from driver_name(f"{path}.name", driver.get("name", ""))
+            if not node:
+                yield causes.required(f"{path}.nodeID")
+            if len(node) > _NODE_ID_MAX:
+                why = f"must be {_NODE_ID_MAX} characters or less"
+                yield causes.invalid(f"{path}.nodeID", node, why)
+            count = (driver.get("allocatable") or {}).get("count", 0)
+            yield from checks.not_negative(f"{path}.allocatable.count", count)
+            if driver.get("name", "") in seen:
+                yield causes.duplicate(f"{path}.name", driver.get("name", ""))
+            seen.add(driver.get("name", ""))
+            yield from _topology(path, driver.get("topologyKeys") or [])
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         before = {it["name"]: _identity(it) for it in old["spec"].get("drivers") or ()}
         found: list[Cause] = []
         for driver in new["spec"].get("drivers") or ():
@@ -85,7 +113,7 @@ class CSINodeKind(Kind):
 class CSIStorageCapacityKind(Kind):
     updates_unconditionally = False
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         found = list(checks.label_selector("nodeTopology", obj.get("nodeTopology")))
         found += checks.subdomain("storageClassName", obj.get("storageClassName", ""))
         amount = obj.get("capacity")
@@ -93,7 +121,7 @@ class CSIStorageCapacityKind(Kind):
             found.append(causes.invalid("capacity", amount, checks.NOT_NEGATIVE))
         return found
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         names = ("nodeTopology", "storageClassName")
         changes = ((name, new.get(name), old.get(name)) for name in names)
         return [cause for each in changes for cause in checks.immutable(*each)]
@@ -110,10 +138,10 @@ class VolumeAttachmentKind(Kind):
             round_amounts(inline.get("capacity") or {})
             default_volume(inline)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         return [*_attachment(obj["spec"]), *_state(obj["status"])]
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         if new["spec"] == old["spec"]:
             return []
         spec = new["spec"]
@@ -128,26 +156,8 @@ class VolumeAttachmentKind(Kind):
         }
         return [causes.invalid("spec", shown, checks.IMMUTABLE)]
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         return self.validate(new, scene)
-
-
-def _driver(spec: Object) -> Causes:
-    policy = spec["fsGroupPolicy"]
-    if policy not in _GROUP_POLICIES:
-        yield causes.unsupported("spec.fsGroupPolicy", policy, _GROUP_POLICIES)
-    yield from _tokens(spec.get("tokenRequests") or [])
-    for mode in spec["volumeLifecycleModes"]:
-        if mode not in _LIFECYCLES:
-            yield causes.unsupported("spec.volumeLifecycleModes", mode, _LIFECYCLES)
-    period = spec.get("nodeAllocatableUpdatePeriodSeconds", 10)
-    if period < 10:
-        why = "must be greater than or equal to 10 seconds"
-        yield causes.invalid("spec.nodeAllocatableUpdatePeriodSeconds", period, why)
-    in_secrets = spec.get("serviceAccountTokenInSecrets")
-    if in_secrets is not None and not spec.get("tokenRequests"):
-        why = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
-        yield causes.invalid("spec.serviceAccountTokenInSecrets", in_secrets, why)
 
 
 def _tokens(requests: list[Object]) -> Causes:
@@ -166,24 +176,6 @@ def _tokens(requests: list[Object]) -> Causes:
         if seconds > high:
             why = "may not specify a duration larger than 2^32 seconds"
             yield causes.invalid(f"{path}.expirationSeconds", seconds, why)
-
-
-def _node(drivers: list[Object]) -> Causes:
-    seen: set[str] = set()
-    for index, driver in enumerate(drivers):
-        path, node = f"spec.drivers[{index}]", driver.get("nodeID", "")
-        yield from driver_name(f"{path}.name", driver.get("name", ""))
-        if not node:
-            yield causes.required(f"{path}.nodeID")
-        if len(node) > _NODE_ID_MAX:
-            why = f"must be {_NODE_ID_MAX} characters or less"
-            yield causes.invalid(f"{path}.nodeID", node, why)
-        count = (driver.get("allocatable") or {}).get("count", 0)
-        yield from checks.not_negative(f"{path}.allocatable.count", count)
-        if driver.get("name", "") in seen:
-            yield causes.duplicate(f"{path}.name", driver.get("name", ""))
-        seen.add(driver.get("name", ""))
-        yield from _topology(path, driver.get("topologyKeys") or [])
 
 
 def _topology(path: str, keys: list[str]) -> Causes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import POSITIVE, Causes, difference
+from kvestigate.cluster.plane.kinds.checks import POSITIVE, difference
 from kvestigate.cluster.plane.kinds.claim_spec import VOLUME_MODES, validate_access_modes
 from kvestigate.cluster.plane.kinds.podspec import paths
 from kvestigate.cluster.plane.kinds.podspec.defaults import default_volume, round_amounts
@@ -17,8 +17,8 @@ from kvestigate.cluster.plane.kinds.podspec.volumes import (
 )
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.model.metadata import timestamp
-from kvestigate.kube import causes, quantities
-from kvestigate.kube.causes import Cause
+from kvestigate.kube import causes, names, quantities
+from kvestigate.kube.causes import Causes
 
 RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
 _RECYCLE = (
@@ -54,45 +54,58 @@ class VolumeKind(Kind):
         elif told is None and last is not None:
             status["lastPhaseTransitionTime"] = last
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_volume(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec = obj["spec"]
+        modes = spec.get("accessModes") or []
+        if not modes:
+            yield causes.required("spec.accessModes")
+        yield from validate_access_modes("spec.accessModes", modes)
+        yield from _capacity(spec.get("capacity") or {})
+        policy = spec["persistentVolumeReclaimPolicy"]
+        if policy not in RECLAIM_POLICIES:
+            path = "spec.persistentVolumeReclaimPolicy"
+            yield causes.unsupported(path, policy, RECLAIM_POLICIES)
+        affinity = (spec.get("nodeAffinity") or {}).get("required")
+        if affinity is not None:
+            yield from validate_node_selector("spec.nodeAffinity.required", affinity)
+        elif "nodeAffinity" in spec:
+            yield causes.required(
+                "spec.nodeAffinity.required", "must specify required node constraints"
+            )
+        yield from _source("spec", spec, placed=affinity is not None)
+        host_path = (spec.get("hostPath") or {}).get("path", "")
+        if host_path and not host_path.strip("/") and policy == "Recycle":
+            why = "may not be 'recycle' for a hostPath mount of '/'"
+            yield causes.forbidden("spec.persistentVolumeReclaimPolicy", why)
+        if "storageClassName" in spec:
+            yield from checks.subdomain("spec.storageClassName", spec["storageClassName"])
+        yield from checks.choice("spec.volumeMode", spec["volumeMode"], VOLUME_MODES)
+        yield from _attributes_class(spec)
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(_update(new["spec"], old["spec"]))
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
+        spec, before = new["spec"], old["spec"]
+        sources = [{name: it[name] for name in SOURCES if name in it} for it in (spec, before)]
+        new, old = sources
+        added = (new.get("csi") or {}).get("controllerExpandSecretRef")
+        if added and "csi" in old and "controllerExpandSecretRef" not in old["csi"]:
+            csi = {key: it for key, it in new["csi"].items() if key != "controllerExpandSecretRef"}
+            new = {**new, "csi": csi}
+        if new != old:
+            why = "spec.persistentvolumesource is immutable after creation"
+            yield causes.forbidden("spec.persistentvolumesource", f"{why}\n{difference(old, new)}")
+        yield from checks.immutable("volumeMode", spec["volumeMode"], before.get("volumeMode"))
+        affinity, was = spec.get("nodeAffinity"), before.get("nodeAffinity")
+        if was is not None and affinity != was:
+            why = f"{checks.IMMUTABLE}, except for updating from beta label to GA"
+            yield causes.invalid("nodeAffinity", affinity, why)
+        if "volumeAttributesClassName" in before and "volumeAttributesClassName" not in spec:
+            why = "update from non-nil value to nil is forbidden"
+            yield causes.forbidden("spec.volumeAttributesClassName", why)
 
     def warnings(self, obj: Object) -> list[str]:
         if obj["spec"]["persistentVolumeReclaimPolicy"] == "Recycle":
             return [f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}"]
         return []
-
-
-def _volume(spec: Object) -> Causes:
-    modes = spec.get("accessModes") or []
-    if not modes:
-        yield causes.required("spec.accessModes")
-    yield from validate_access_modes("spec.accessModes", modes)
-    yield from _capacity(spec.get("capacity") or {})
-    policy = spec["persistentVolumeReclaimPolicy"]
-    if policy not in RECLAIM_POLICIES:
-        path = "spec.persistentVolumeReclaimPolicy"
-        yield causes.unsupported(path, policy, RECLAIM_POLICIES)
-    affinity = (spec.get("nodeAffinity") or {}).get("required")
-    if affinity is not None:
-        yield from validate_node_selector("spec.nodeAffinity.required", affinity)
-    elif "nodeAffinity" in spec:
-        yield causes.required(
-            "spec.nodeAffinity.required", "must specify required node constraints"
-        )
-    yield from _source("spec", spec, placed=affinity is not None)
-    host_path = (spec.get("hostPath") or {}).get("path", "")
-    if host_path and not host_path.strip("/") and policy == "Recycle":
-        why = "may not be 'recycle' for a hostPath mount of '/'"
-        yield causes.forbidden("spec.persistentVolumeReclaimPolicy", why)
-    if "storageClassName" in spec:
-        yield from checks.subdomain("spec.storageClassName", spec["storageClassName"])
-    if spec["volumeMode"] not in VOLUME_MODES:
-        yield causes.unsupported("spec.volumeMode", spec["volumeMode"], VOLUME_MODES)
-    yield from _attributes_class(spec)
 
 
 _INLINE = "in the context of inline volumes"
@@ -180,14 +193,8 @@ def _csi(path: str, source: Object) -> Causes:
 
 def _secret(path: str, ref: Object) -> Causes:
     name, namespace = ref.get("name", ""), ref.get("namespace", "")
-    if not name:
-        yield causes.required(f"{path}.name")
-    else:
-        yield from checks.subdomain(f"{path}.name", name)
-    if not namespace:
-        yield causes.required(f"{path}.namespace")
-    else:
-        yield from checks.label(f"{path}.namespace", namespace)
+    yield from checks.needed(f"{path}.name", name, names.subdomain_problems)
+    yield from checks.needed(f"{path}.namespace", namespace, names.label_problems)
 
 
 _SECRETS = (
@@ -222,23 +229,3 @@ SOURCES: dict[str, Check] = {
     "storageos": STORAGE_SYSTEMS["storageos"],
     "csi": _csi,
 }
-
-
-def _update(spec: Object, before: Object) -> Causes:
-    sources = [{name: it[name] for name in SOURCES if name in it} for it in (spec, before)]
-    new, old = sources
-    added = (new.get("csi") or {}).get("controllerExpandSecretRef")
-    if added and "csi" in old and "controllerExpandSecretRef" not in old["csi"]:
-        csi = {key: it for key, it in new["csi"].items() if key != "controllerExpandSecretRef"}
-        new = {**new, "csi": csi}
-    if new != old:
-        why = "spec.persistentvolumesource is immutable after creation"
-        yield causes.forbidden("spec.persistentvolumesource", f"{why}\n{difference(old, new)}")
-    yield from checks.immutable("volumeMode", spec["volumeMode"], before.get("volumeMode"))
-    affinity, was = spec.get("nodeAffinity"), before.get("nodeAffinity")
-    if was is not None and affinity != was:
-        why = f"{checks.IMMUTABLE}, except for updating from beta label to GA"
-        yield causes.invalid("nodeAffinity", affinity, why)
-    if "volumeAttributesClassName" in before and "volumeAttributesClassName" not in spec:
-        why = "update from non-nil value to nil is forbidden"
-        yield causes.forbidden("spec.volumeAttributesClassName", why)

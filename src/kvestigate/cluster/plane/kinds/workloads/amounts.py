@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from kvestigate.cluster.plane.kinds.checks import Causes, not_negative
+from kvestigate.cluster.plane.kinds.checks import not_negative
 from kvestigate.kube import causes
+from kvestigate.kube.causes import Causes
 
 Amount = int | str
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from copy import deepcopy
 
 from kvestigate.cluster.plane.kinds import checks, resource_names
-from kvestigate.cluster.plane.kinds.checks import POSITIVE, Causes
+from kvestigate.cluster.plane.kinds.checks import POSITIVE
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names, quantities
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 DEFAULT_UTILIZATION = 80
 _PERIOD_MAX, _WINDOW_MAX = 1800, 3600
@@ -51,16 +51,16 @@ class AutoscalerKind(Kind):
             behavior["scaleUp"] = {**deepcopy(_UP), **(behavior.get("scaleUp") or {})}
             behavior["scaleDown"] = {**deepcopy(_DOWN), **(behavior.get("scaleDown") or {})}
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         spec = obj["spec"]
         return [*_bounds(spec), *_target(spec), *_rest(spec)]
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         spec = new["spec"]
         known = _aim(new) == _aim(old)
         return [*_bounds(spec), *_target(spec, known=known), *_rest(spec)]
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         counters = ("currentReplicas", "desiredReplicas")
         return [
             cause
@@ -149,8 +149,7 @@ def _rules(path: str, rules: Object) -> Causes:
 
 
 def _policy(path: str, policy: Object) -> Causes:
-    if policy["type"] not in _POLICIES:
-        yield causes.unsupported(f"{path}.type", policy["type"], _POLICIES)
+    yield from checks.choice(f"{path}.type", policy["type"], _POLICIES)
     for name in ("value", "periodSeconds"):
         if policy[name] <= 0:
             yield causes.invalid(f"{path}.{name}", policy[name], POSITIVE)

@@ -6,11 +6,10 @@ import re
 from collections.abc import Sequence
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.workloads import amounts, shared
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 _COUNTERS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
@@ -27,27 +26,23 @@ class BudgetKind(Kind):
     def name_problems(self, name: str) -> list[str]:
         return names.path_segment_problems(name)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_spec(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec = obj["spec"]
+        both = ("minAvailable", "maxUnavailable")
+        if all(name in spec for name in both):
+            yield causes.invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
+        for name in both:
+            if name in spec:
+                yield from amounts.validate_amount(f"spec.{name}", spec[name])
+                yield from amounts.validate_at_most_all(f"spec.{name}", spec[name])
+        yield from checks.label_selector("spec.selector", spec.get("selector"))
+        policy = spec.get("unhealthyPodEvictionPolicy", "AlwaysAllow")
+        yield from checks.choice("spec.unhealthyPodEvictionPolicy", policy, _EVICTION_POLICIES)
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         status = new["status"]
         conditions = validate_conditions("status.conditions", status.get("conditions") or ())
         return [*conditions, *shared.validate_counters(status, _COUNTERS)]
-
-
-def _spec(spec: Object) -> Causes:
-    both = ("minAvailable", "maxUnavailable")
-    if all(name in spec for name in both):
-        yield causes.invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
-    for name in both:
-        if name in spec:
-            yield from amounts.validate_amount(f"spec.{name}", spec[name])
-            yield from amounts.validate_at_most_all(f"spec.{name}", spec[name])
-    yield from checks.label_selector("spec.selector", spec.get("selector"))
-    policy = spec.get("unhealthyPodEvictionPolicy", "AlwaysAllow")
-    if policy not in _EVICTION_POLICIES:
-        yield causes.unsupported("spec.unhealthyPodEvictionPolicy", policy, _EVICTION_POLICIES)
 
 
 _CONDITION_STATUSES = ("False", "True", "Unknown")
@@ -75,8 +70,7 @@ def validate_conditions(path: str, conditions: Sequence[Object]) -> Causes:
 def _condition(path: str, condition: Object) -> Causes:
     yield from checks.label_key(f"{path}.type", condition.get("type", ""))
     status = condition.get("status", "")
-    if status not in _CONDITION_STATUSES:
-        yield causes.unsupported(f"{path}.status", status, _CONDITION_STATUSES)
+    yield from checks.choice(f"{path}.status", status, _CONDITION_STATUSES)
     if (generation := condition.get("observedGeneration", 0)) < 0:
         why = "must be greater than or equal to zero"
         yield causes.invalid(f"{path}.observedGeneration", generation, why)

@@ -8,12 +8,11 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.workloads import jobs, shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.errors import InputError
 from kvestigate.kube import causes, cron
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 CONCURRENCY_POLICIES = ("Allow", "Forbid", "Replace")
 NAME_MAX = 52
@@ -33,10 +32,20 @@ class CronJobKind(shared.Workload):
         spec.setdefault("failedJobsHistoryLimit", 1)
         jobs.default_job_template(spec["jobTemplate"])
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_spec(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec = obj["spec"]
+        yield from _schedule("spec.schedule", spec["schedule"])
+        deadline = spec.get("startingDeadlineSeconds", 0)
+        yield from checks.not_negative("spec.startingDeadlineSeconds", deadline)
+        if "timeZone" in spec:
+            yield from _time_zone("spec.timeZone", spec["timeZone"])
+        policy = spec["concurrencyPolicy"]
+        yield from checks.one_of("spec.concurrencyPolicy", policy, CONCURRENCY_POLICIES)
+        yield from _job_template("spec.jobTemplate.spec", spec["jobTemplate"]["spec"])
+        for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+            yield from checks.not_negative(f"spec.{name}", spec[name])
 
-    def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate_create(self, obj: Object, scene: Scene) -> Causes:
         name = obj["metadata"].get("name", "")
         if len(name) <= NAME_MAX:
             return []
@@ -45,19 +54,6 @@ class CronJobKind(shared.Workload):
 
     def template_warnings(self, obj: Object) -> list[str]:
         return jobs.spec_warnings("spec.jobTemplate.spec", obj["spec"]["jobTemplate"]["spec"])
-
-
-def _spec(spec: Object) -> Causes:
-    yield from _schedule("spec.schedule", spec["schedule"])
-    deadline = spec.get("startingDeadlineSeconds", 0)
-    yield from checks.not_negative("spec.startingDeadlineSeconds", deadline)
-    if "timeZone" in spec:
-        yield from _time_zone("spec.timeZone", spec["timeZone"])
-    policy = spec["concurrencyPolicy"]
-    yield from checks.one_of("spec.concurrencyPolicy", policy, CONCURRENCY_POLICIES)
-    yield from _job_template("spec.jobTemplate.spec", spec["jobTemplate"]["spec"])
-    for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        yield from checks.not_negative(f"spec.{name}", spec[name])
 
 
 def _job_template(path: str, spec: Object) -> Causes:

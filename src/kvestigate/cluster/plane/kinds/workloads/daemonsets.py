@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.podspec import default_pod_template, validate_pod_template
 from kvestigate.cluster.plane.kinds.workloads import amounts, shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 """An annotation: what was once a field of the spec counts the changes of the template."""
@@ -54,16 +53,30 @@ class DaemonSetKind(shared.Workload):
             count += new["spec"]["template"] != old["spec"]["template"]
         _set_template_generation(new, count)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_spec(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec = obj["spec"]
+        yield from checks.label_selector("spec.selector", spec.get("selector"))
+        selector = shared.parse_selector(spec.get("selector"))
+        if selector is not None and not selector.matches(shared.template_labels(spec) or {}):
+            path = "spec.template.metadata.labels"
+            yield causes.invalid(path, shared.template_labels(spec), shared.MISMATCH)
+        if selector is not None and selector.selects_everything:
+            why = "empty selector is invalid for daemonset"
+            yield causes.invalid("spec.selector", spec["selector"], why)
+        yield from validate_pod_template(spec["template"], "spec.template")
+        yield from shared.validate_runs_forever(spec, "DaemonSet")
+        yield from checks.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
+        yield from _strategy("spec.updateStrategy", spec["updateStrategy"])
+        yield from checks.not_negative("spec.revisionHistoryLimit", spec["revisionHistoryLimit"])
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return self.validate_update(new, old, scene) + self.validate(new, scene)
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
+        yield from self.validate_update(new, old, scene)
+        yield from self.validate(new, scene)
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(checks.immutable_selector(new["spec"], old["spec"]))
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
+        return checks.immutable_selector(new["spec"], old["spec"])
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         return [
             *shared.validate_counters(new["status"], _COUNTERS),
             *shared.validate_collisions(new, old),
@@ -85,22 +98,6 @@ def _template_generation(obj: Object) -> int:
 def _set_template_generation(obj: Object, count: int) -> None:
     annotations = obj["metadata"].get("annotations") or {}
     obj["metadata"]["annotations"] = {**annotations, TEMPLATE_GENERATION: str(count)}
-
-
-def _spec(spec: Object) -> Causes:
-    yield from checks.label_selector("spec.selector", spec.get("selector"))
-    selector = shared.parse_selector(spec.get("selector"))
-    if selector is not None and not selector.matches(shared.template_labels(spec) or {}):
-        path = "spec.template.metadata.labels"
-        yield causes.invalid(path, shared.template_labels(spec), shared.MISMATCH)
-    if selector is not None and selector.selects_everything:
-        why = "empty selector is invalid for daemonset"
-        yield causes.invalid("spec.selector", spec["selector"], why)
-    yield from validate_pod_template(spec["template"], "spec.template")
-    yield from shared.validate_runs_forever(spec, "DaemonSet")
-    yield from checks.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
-    yield from _strategy("spec.updateStrategy", spec["updateStrategy"])
-    yield from checks.not_negative("spec.revisionHistoryLimit", spec["revisionHistoryLimit"])
 
 
 def _strategy(path: str, strategy: Object) -> Causes:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.podspec import default_pod_template
 from kvestigate.cluster.plane.kinds.workloads import amounts, shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 _COUNTERS = (
     "observedGeneration",
@@ -45,16 +44,16 @@ class DeploymentKind(shared.Replicated):
         changed = bool(annotations != old["metadata"].get("annotations", {}))
         return changed or super().is_new_generation(new, old)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_spec(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        return _spec(obj["spec"])
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         return [*_spec(new["spec"], old["spec"]), *self.validate_update(new, old, scene)]
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(checks.immutable_selector(new["spec"], old["spec"]))
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
+        return checks.immutable_selector(new["spec"], old["spec"])
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         status = new["status"]
         return [
             *shared.validate_counters(status, _COUNTERS),

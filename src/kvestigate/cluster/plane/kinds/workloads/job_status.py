@@ -7,12 +7,11 @@ not stand in the way of others.
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.workloads.job_policies import count_indexes
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.errors import InputError
 from kvestigate.kube import causes
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Cause, Causes
 
 _COUNTERS = ("active", "succeeded", "failed", "ready", "terminating")
 _CONDITIONS = "status.conditions"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import INT32_MAX, Causes
+from kvestigate.cluster.plane.kinds.checks import INT32_MAX
 from kvestigate.cluster.plane.kinds.podspec import (
     default_pod_template,
     validate_pod_template,
@@ -12,7 +12,7 @@ from kvestigate.cluster.plane.kinds.podspec import (
 from kvestigate.cluster.plane.kinds.workloads import job_policies, job_status, shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 LEGACY_NAME, NAME = "job-name", "batch.kubernetes.io/job-name"
 LEGACY_UID, UID = "controller-uid", "batch.kubernetes.io/controller-uid"
@@ -75,14 +75,14 @@ class JobKind(shared.Workload):
                 obj["metadata"].pop("labels", None)
         _inherit_labels(obj)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         return [*_generated(obj), *_selected(obj["spec"]), *_hostnames(obj)]
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         return [*self.validate(new, scene), *_changes(new, old)]
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(job_status.validate(new, old))
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
+        return job_status.validate(new, old)
 
     def template_warnings(self, obj: Object) -> list[str]:
         return spec_warnings("spec", obj["spec"])
@@ -195,8 +195,7 @@ def _manager(path: str, manager: str) -> Causes:
 
 def _completion(path: str, spec: Object) -> Causes:
     mode = spec.get("completionMode", "NonIndexed")
-    if mode not in ("NonIndexed", "Indexed"):
-        yield causes.unsupported(f"{path}.completionMode", mode, ["NonIndexed", "Indexed"])
+    yield from checks.choice(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
     if mode == "Indexed":
         yield from _indexed(path, spec)
     if mode == "NonIndexed":

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.podspec import default_pod_template
 from kvestigate.cluster.plane.kinds.workloads import shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 _COUNTERS = (
     "replicas",
@@ -25,16 +24,16 @@ class ReplicaSetKind(shared.Replicated):
         obj["spec"].setdefault("replicas", 1)
         default_pod_template(obj["spec"]["template"])
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_spec(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        return _spec(obj["spec"])
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         return [*_spec(new["spec"], old["spec"]), *self.validate_update(new, old, scene)]
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(checks.immutable_selector(new["spec"], old["spec"]))
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
+        return checks.immutable_selector(new["spec"], old["spec"])
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         status = new["status"]
         return [
             *shared.validate_counters(status, _COUNTERS),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.podspec import (
     default_pod_template,
     validate_pod_template,
@@ -11,7 +10,7 @@ from kvestigate.cluster.plane.kinds.podspec import (
 )
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 _COUNTS = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
@@ -23,7 +22,7 @@ class PodTemplateKind(Kind):
     def default(self, obj: Object) -> None:
         default_pod_template(obj["template"])
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+    def validate(self, obj: Object, scene: Scene) -> Causes:
         return validate_pod_template(obj["template"], "template")
 
     def warnings(self, obj: Object) -> list[str]:
@@ -53,11 +52,40 @@ class ReplicationControllerKind(Kind):
             if not obj["metadata"].get("labels"):
                 obj["metadata"]["labels"] = dict(labels)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_controller(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        spec = obj["spec"]
+        yield from checks.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
+        selector, template = spec.get("selector") or {}, spec.get("template")
+        if not selector:
+            yield causes.required("spec.selector")
+        yield from checks.not_negative("spec.replicas", spec["replicas"])
+        if template is None:
+            yield causes.required("spec.template")
+            return
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        if selector and not selector.items() <= labels.items():
+            why = "`selector` does not match template `labels`"
+            yield causes.invalid("spec.template.metadata.labels", labels, why)
+        yield from validate_pod_template(template, "spec.template")
+        policy = template["spec"]["restartPolicy"]
+        if policy != "Always":
+            yield causes.unsupported("spec.template.spec.restartPolicy", policy, ["Always"])
+        if "activeDeadlineSeconds" in template["spec"]:
+            why = "activeDeadlineSeconds in ReplicationController is not Supported"
+            yield causes.forbidden("spec.template.spec.activeDeadlineSeconds", why)
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(_status(new.get("status") or {}))
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
+        status = new.get("status") or {}
+        for field in (*_COUNTS, "observedGeneration"):
+            yield from checks.not_negative(f"status.{field}", status.get(field, 0))
+        total = status.get("replicas", 0)
+        for field in _COUNTS[1:]:
+            if status.get(field, 0) > total:
+                why = "cannot be greater than status.replicas"
+                yield causes.invalid(f"status.{field}", status[field], why)
+        if status.get("availableReplicas", 0) > status.get("readyReplicas", 0):
+            why = "cannot be greater than readyReplicas"
+            yield causes.invalid("status.availableReplicas", status["availableReplicas"], why)
 
     def update_warnings(self, new: Object, old: Object) -> list[str]:
         """Warnings about the old template: kube-apiserver passes old and new in the wrong order."""
@@ -74,38 +102,3 @@ class ReplicationControllerKind(Kind):
             f"surprising behavior; a DNS label is recommended: [{' '.join(problems)}]",
             *found,
         ]
-
-
-def _controller(spec: Object) -> Causes:
-    yield from checks.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
-    selector, template = spec.get("selector") or {}, spec.get("template")
-    if not selector:
-        yield causes.required("spec.selector")
-    yield from checks.not_negative("spec.replicas", spec["replicas"])
-    if template is None:
-        yield causes.required("spec.template")
-        return
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    if selector and not selector.items() <= labels.items():
-        why = "`selector` does not match template `labels`"
-        yield causes.invalid("spec.template.metadata.labels", labels, why)
-    yield from validate_pod_template(template, "spec.template")
-    policy = template["spec"]["restartPolicy"]
-    if policy != "Always":
-        yield causes.unsupported("spec.template.spec.restartPolicy", policy, ["Always"])
-    if "activeDeadlineSeconds" in template["spec"]:
-        why = "activeDeadlineSeconds in ReplicationController is not Supported"
-        yield causes.forbidden("spec.template.spec.activeDeadlineSeconds", why)
-
-
-def _status(status: Object) -> Causes:
-    for field in (*_COUNTS, "observedGeneration"):
-        yield from checks.not_negative(f"status.{field}", status.get(field, 0))
-    total = status.get("replicas", 0)
-    for field in _COUNTS[1:]:
-        if status.get(field, 0) > total:
-            why = "cannot be greater than status.replicas"
-            yield causes.invalid(f"status.{field}", status[field], why)
-    if status.get("availableReplicas", 0) > status.get("readyReplicas", 0):
-        why = "cannot be greater than readyReplicas"
-        yield causes.invalid("status.availableReplicas", status["availableReplicas"], why)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.podspec import validate_pod_template, warn_of_template
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.errors import InputError
 from kvestigate.kube import causes, names, selectors
+from kvestigate.kube.causes import Causes
 from kvestigate.kube.selectors import LabelSelector
 
 MISMATCH = "`selector` does not match template `labels`"

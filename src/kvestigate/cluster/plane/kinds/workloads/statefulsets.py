@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.claim_spec import claim_warnings, validate_claim_spec
 from kvestigate.cluster.plane.kinds.podspec import default_pod_template, validate_pod_template
 from kvestigate.cluster.plane.kinds.podspec.defaults import default_claim_spec, round_amounts
 from kvestigate.cluster.plane.kinds.workloads import amounts, shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause
+from kvestigate.kube.causes import Causes
 
 _MUTABLE = (
     "replicas",
@@ -61,14 +60,14 @@ class StatefulSetKind(shared.Workload):
     def on_update(self, new: Object, old: Object, scene: Scene) -> None:
         _drop_unserved(new)
 
-    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_spec(obj["spec"]))
+    def validate(self, obj: Object, scene: Scene) -> Causes:
+        return _spec(obj["spec"])
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         # What cannot change is not looked at again.
         return [*_spec(new["spec"], fixed=False), *self.validate_update(new, old, scene)]
 
-    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         if _fixed(new["spec"]) == _fixed(old["spec"]):
             return []
         listed = ", ".join(f"'{name}'" for name in _MUTABLE[:-1])
@@ -78,7 +77,7 @@ class StatefulSetKind(shared.Workload):
         )
         return [causes.forbidden("spec", why)]
 
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         status = new["status"]
         return [
             *shared.validate_counters(status, _COUNTERS),
