@@ -24,6 +24,41 @@ IMMUTABLE = "field is immutable"
 INT32_MAX = 2**31 - 1
 
 
+Rule = Callable[[str, Any], Causes]
+"""Finds what is wrong with the value at a path. Most checks of this module are rules."""
+
+
+def fields(path: str, obj: Mapping[str, Any], rules: Mapping[str, Rule]) -> Causes:
+    """Put the rules to those fields that the object has, in the order of the rules."""
+    for field in filter(obj.__contains__, rules):
+        yield from rules[field](f"{path}.{field}" if path else field, obj[field])
+
+
+def choice_of(*allowed: str) -> Rule:
+    return lambda path, value: choice(path, value, allowed)
+
+
+def within(low: int, high: int) -> Rule:
+    """A number between two others, or one of them."""
+    why = between(low, high)
+    return lambda path, value: () if low <= value <= high else [causes.invalid(path, value, why)]
+
+
+def items(rule: Rule) -> Rule:
+    """The rule for lists whose items obey another."""
+
+    def check(path: str, values: Sequence[Any]) -> Causes:
+        for index, value in enumerate(values):
+            yield from rule(f"{path}[{index}]", value)
+
+    return check
+
+
+def required(path: str, obj: Mapping[str, Any], *names: str) -> Causes:
+    """Fields that must be there, and not be empty."""
+    return [causes.required(f"{path}.{name}") for name in names if not obj.get(name)]
+
+
 def between(low: int, high: int) -> str:
     return f"must be between {low} and {high}, inclusive"
 

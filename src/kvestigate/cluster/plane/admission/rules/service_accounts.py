@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 
 from kvestigate.cluster.plane.access.authz import references
 from kvestigate.cluster.plane.admission.interface import Write
 from kvestigate.cluster.plane.kinds.podspec.annotations import MIRROR
-from kvestigate.cluster.plane.kinds.podspec.defaults import DEFAULT_MODE, name_account
+from kvestigate.cluster.plane.kinds.podspec.defaults import name_account
+from kvestigate.cluster.plane.kinds.podspec.volumes import token_source
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.kube import names
 
 ACCOUNTS = ("", "serviceaccounts")
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 # An hour and seven seconds: the odd number tells the default from a wish for an hour.
-TOKEN_SECONDS = 3607
 _TOKEN_VOLUME = "kube-api-access-"
 """Starts the name of the volume that every pod is given for its token."""
 
@@ -93,21 +92,4 @@ def _mount_token(pod: Object) -> None:
             container["volumeMounts"] = [*mounts, mount]
             needed = True
     if needed and not present:
-        spec["volumes"] = [*volumes, {"name": name, "projected": _token_volume()}]
-
-
-def _token_volume() -> dict[str, Any]:
-    namespace = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
-    return {
-        "sources": [
-            {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
-            {
-                "configMap": {
-                    "name": "kube-root-ca.crt",
-                    "items": [{"key": "ca.crt", "path": "ca.crt"}],
-                }
-            },
-            {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": namespace}]}},
-        ],
-        "defaultMode": DEFAULT_MODE,
-    }
+        spec["volumes"] = [*volumes, {"name": name, "projected": token_source()}]

@@ -15,7 +15,6 @@ from kvestigate.cluster.plane.kinds.pods.qos import qos_class
 from kvestigate.cluster.plane.kinds.pods.status import keep_known, validate_pod_status
 from kvestigate.cluster.plane.kinds.pods.update import validate_pod_update
 from kvestigate.cluster.plane.kinds.podspec.annotations import validate_pod_annotations
-from kvestigate.cluster.plane.kinds.podspec.containers import validate_image
 from kvestigate.cluster.plane.kinds.podspec.defaults import (
     default_pod_spec,
     open_host_ports,
@@ -116,29 +115,24 @@ class PodKind(Kind):
     def validate(self, obj: Object, scene: Scene) -> Causes:
         meta, spec = obj["metadata"], obj["spec"]
         annotations = meta.get("annotations") or {}
-        found = list(validate_pod_annotations("metadata.annotations", annotations, spec))
-        found += validate_pod_spec(spec, "spec", meta)
-        for field in ("containers", "initContainers"):
-            for index, container in enumerate(spec.get(field) or ()):
-                found += validate_image(f"spec.{field}[{index}]", container)
-        return found
+        yield from validate_pod_annotations("metadata.annotations", annotations, spec)
+        yield from validate_pod_spec(spec, "spec", meta)
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         if scene.subresource or new["spec"] != old["spec"]:
-            return super().validate_changed(new, old, scene)
+            yield from super().validate_changed(new, old, scene)
+            return
         annotations = new["metadata"].get("annotations") or {}
-        found = list(validate_pod_annotations("metadata.annotations", annotations, new["spec"]))
-        return found + validate_pod_update(new, old)
+        yield from validate_pod_annotations("metadata.annotations", annotations, new["spec"])
+        yield from validate_pod_update(new, old)
 
     def validate_create(self, obj: Object, scene: Scene) -> Causes:
         spec = obj["spec"]
-        found = []
         if spec.get("ephemeralContainers"):
-            found.append(causes.forbidden("spec.ephemeralContainers", "cannot be set on create"))
+            yield causes.forbidden("spec.ephemeralContainers", "cannot be set on create")
         if spec.get("nodeName") and spec.get("schedulingGates"):
             why = "cannot be set until all schedulingGates have been cleared"
-            found.append(causes.forbidden("spec.nodeName", why))
-        return found
+            yield causes.forbidden("spec.nodeName", why)
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         if scene.subresource == EPHEMERAL:

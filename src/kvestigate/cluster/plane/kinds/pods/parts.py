@@ -77,20 +77,10 @@ def validate_ephemeral(new: Object, old: Object) -> list[Cause]:
     return found
 
 
-def validate_resize(new: Object, old: Object) -> list[Cause]:
-    if why := _never_resized(old):
-        return [causes.forbidden("[]", why)]
-    return list(_resize_problems(new, old))
-
-
-def _never_resized(pod: Object) -> str:
-    if MIRROR in (pod["metadata"].get("annotations") or {}):
-        return "static pods cannot be resized"
-    windows = (pod["spec"].get("os") or {}).get("name") == "windows"
-    return "windows pods cannot be resized" if windows else ""
-
-
-def _resize_problems(new: Object, old: Object) -> Causes:
+def validate_resize(new: Object, old: Object) -> Causes:
+    if MIRROR in (old["metadata"].get("annotations") or {}):
+        yield causes.forbidden("[]", "static pods cannot be resized")
+        return
     spec, before = new["spec"], old["spec"]
     if qos_class(spec) != (qos := qos_class(before)):
         yield causes.invalid("spec", qos, "Pod QOS Class may not change as a result of resizing")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import each, one_of, port_number
@@ -27,15 +28,18 @@ _EPHEMERAL_BARRED = (
 _NOT_EPHEMERAL = "cannot be set for an Ephemeral Container"
 _SIDECARS_ONLY = "may not be set for init containers without restartPolicy=Always"
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
-_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-_MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
+_RULES: dict[str, checks.Rule] = {
+    "terminationMessagePolicy": checks.choice_of("File", "FallbackToLogsOnError"),
+    "envFrom": env.validate_env_from,
+    "imagePullPolicy": checks.choice_of("Always", "IfNotPresent", "Never"),
+}
 _RESTART_POLICIES = ("Always", "Never", "OnFailure")
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 _RULES_MAX, _EXIT_CODES_MAX = 20, 255
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What a container's validity depends on besides itself."""
 
     volumes: dict[str, Object]
@@ -44,6 +48,8 @@ class Surroundings:
     grace: int
     restart_policy: str
     host_users: bool
+    is_pod: bool
+    """Not a template, which may have blanks around the name of an image."""
 
 
 def validate_containers(path: str, containers: list[Object], around: Surroundings) -> Causes:
@@ -51,15 +57,16 @@ def validate_containers(path: str, containers: list[Object], around: Surrounding
         yield causes.required(path)
         return
     seen: set[str] = set()
+    taken: set[str] = set()
     for index, container in enumerate(containers):
         at = f"{path}[{index}]"
-        yield from _common(at, container, around)
+        yield from _common(at, container, around, taken)
         if container["name"] in seen:
             yield causes.duplicate(f"{at}.name", container["name"])
         seen.add(container["name"])
         yield from _hooks(at, container, around)
-        yield from _restarts(at, container)
-    yield from _host_ports(path, containers)
+        if "restartPolicy" in container or "restartPolicyRules" in container:
+            yield from _restarts(at, container)
 
 
 def validate_init_containers(
@@ -68,13 +75,12 @@ def validate_init_containers(
     seen = {container["name"] for container in others}
     for index, container in enumerate(containers):
         at = f"{path}[{index}]"
-        yield from _common(at, container, around)
+        yield from _common(at, container, around, set())
         yield from _restarts(at, container, inits=True)
         if container["name"] in seen:
             yield causes.duplicate(f"{at}.name", container["name"])
         elif container["name"]:
             seen.add(container["name"])
-        yield from _host_ports(path, [container])
         if container.get("restartPolicy") == "Always":
             yield from _hooks(at, container, around)
         else:
@@ -89,8 +95,7 @@ def validate_ephemeral_containers(path: str, spec: Object, around: Surroundings)
     seen = set(others)
     for index, container in enumerate(spec.get("ephemeralContainers") or ()):
         at, name = f"{path}[{index}]", container["name"]
-        yield from _common(at, container, around)
-        yield from validate_image(at, container)
+        yield from _common(at, container, around, set())
         if name in seen:
             yield causes.duplicate(f"{at}.name", name)
         seen.add(name)
@@ -108,34 +113,27 @@ def validate_ephemeral_containers(path: str, spec: Object, around: Surroundings)
                     yield causes.forbidden(place, _NOT_EPHEMERAL)
 
 
-def validate_image(path: str, container: Object) -> Causes:
-    """Refuse blanks around the image name; in pods only, as templates may have them."""
-    image = container.get("image", "")
-    if image != image.strip():
-        yield causes.invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
-
-
-def _common(path: str, container: Object, around: Surroundings) -> Causes:
+def _common(path: str, container: Object, around: Surroundings, taken: set[str]) -> Causes:
+    """`taken` are the host ports of other containers."""
     yield from checks.needed(f"{path}.name", container["name"], names.label_problems)
-    if not container.get("image"):
+    image = container.get("image", "")
+    if not image:
         yield causes.required(f"{path}.image")
-    if container["terminationMessagePolicy"] not in _MESSAGE_POLICIES:
-        at, policy = f"{path}.terminationMessagePolicy", container["terminationMessagePolicy"]
-        yield from one_of(at, policy, _MESSAGE_POLICIES)
+    elif around.is_pod and image != image.strip():
+        yield causes.invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
+    yield from checks.fields(path, container, _RULES)
     if "ports" in container:
-        yield from _ports(f"{path}.ports", container["ports"])
+        yield from _ports(f"{path}.ports", container["ports"], taken)
     if "env" in container:
-        yield from env.validate_env(f"{path}.env", container["env"])
-    if "envFrom" in container:
-        yield from env.validate_env_from(f"{path}.envFrom", container["envFrom"])
+        yield from env.validate_env(f"{path}.env", container["env"], around.volumes)
     if "volumeMounts" in container:
         yield from mounts.validate_mounts(path, container, around.volumes)
     if "volumeDevices" in container:
         yield from mounts.validate_devices(path, container, around.volumes)
-    yield from one_of(f"{path}.imagePullPolicy", container["imagePullPolicy"], _PULL_POLICIES)
-    yield from resources.validate_container_resources(
-        f"{path}.resources", container["resources"], around.claims
-    )
+    if container["resources"]:
+        yield from resources.validate_container_resources(
+            f"{path}.resources", container["resources"], around.claims
+        )
     if "resizePolicy" in container:
         policies = container["resizePolicy"]
         yield from _resizing(f"{path}.resizePolicy", policies, around.restart_policy)
@@ -150,10 +148,14 @@ def _hooks(path: str, container: Object, around: Surroundings) -> Causes:
         yield from handlers.validate_lifecycle(
             f"{path}.lifecycle", container["lifecycle"], around.grace
         )
-    yield from handlers.validate_probes(path, container, around.grace)
+    for name in _PROBES:
+        if name in container:
+            yield from handlers.validate_probe(
+                f"{path}.{name}", container[name], name, around.grace
+            )
 
 
-def _ports(path: str, ports: list[Object]) -> Causes:
+def _ports(path: str, ports: list[Object], taken: set[str]) -> Causes:
     seen: set[str] = set()
     for index, port in enumerate(ports):
         at = f"{path}[{index}]"
@@ -169,18 +171,11 @@ def _ports(path: str, ports: list[Object]) -> Causes:
             yield from port_number(f"{at}.containerPort", port["containerPort"])
         if "hostPort" in port:
             yield from port_number(f"{at}.hostPort", port["hostPort"])
+            key = f"{port['protocol']}/{port.get('hostIP', '')}/{port['hostPort']}"
+            if key in taken:
+                yield causes.duplicate(f"{at}.hostPort", key)
+            taken.add(key)
         yield from checks.choice(f"{at}.protocol", port["protocol"], _PROTOCOLS)
-
-
-def _host_ports(path: str, containers: list[Object]) -> Causes:
-    seen: set[str] = set()
-    for index, container in enumerate(containers):
-        for position, port in enumerate(container.get("ports") or ()):
-            if number := port.get("hostPort"):
-                key = f"{port['protocol']}/{port.get('hostIP', '')}/{number}"
-                if key in seen:
-                    yield causes.duplicate(f"{path}[{index}].ports[{position}].hostPort", key)
-                seen.add(key)
 
 
 def _resizing(path: str, policies: list[Object], restart_policy: str) -> Causes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks
@@ -13,7 +14,7 @@ from kvestigate.kube.causes import Causes
 Object = dict[str, Any]
 
 
-def validate_env(path: str, variables: list[Object]) -> Causes:
+def validate_env(path: str, variables: list[Object], volumes: Mapping[str, Object]) -> Causes:
     for index, variable in enumerate(variables):
         name = variable["name"]
         if not name:
@@ -21,11 +22,11 @@ def validate_env(path: str, variables: list[Object]) -> Causes:
         elif problems := names.env_name_problems(name):
             yield from each(f"{path}[{index}].name", name, problems)
         if "valueFrom" in variable:
-            at = f"{path}[{index}].valueFrom"
-            yield from _source(at, variable["valueFrom"], variable.get("value", ""))
+            yield from _source(f"{path}[{index}].valueFrom", variable, volumes)
 
 
-def _source(path: str, source: Object, value: str) -> Causes:
+def _source(path: str, variable: Object, volumes: Mapping[str, Object]) -> Causes:
+    source = variable["valueFrom"]
     if "fieldRef" in source:
         ref = source["fieldRef"]
         yield from downward.validate_field_ref(f"{path}.fieldRef", ref, downward.ENV_FIELDS)
@@ -36,7 +37,7 @@ def _source(path: str, source: Object, value: str) -> Causes:
         if name in source:
             yield from _key(f"{path}.{name}", source[name])
     if "fileKeyRef" in source:
-        yield from _file(f"{path}.fileKeyRef", source["fileKeyRef"])
+        yield from _file(f"{path}.fileKeyRef", source["fileKeyRef"], volumes)
     if not source:
         yield causes.invalid(
             path,
@@ -44,7 +45,7 @@ def _source(path: str, source: Object, value: str) -> Causes:
             "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, "
             "`secretKeyRef` or `fileKeyRef`",
         )
-    elif value:
+    elif variable.get("value"):
         yield causes.invalid(path, "", "may not be specified when `value` is not empty")
     elif len(source) > 1:
         yield causes.invalid(path, "", "may not have more than one field specified at a time")
@@ -56,10 +57,15 @@ def _key(path: str, ref: Object) -> Causes:
     yield from checks.needed(f"{path}.key", key, names.config_key_problems)
 
 
-def _file(path: str, ref: Object) -> Causes:
+def _file(path: str, ref: Object, volumes: Mapping[str, Object]) -> Causes:
     key, volume, file = ref.get("key", ""), ref.get("volumeName", ""), ref.get("path", "")
     yield from checks.needed(f"{path}.key", key, names.env_name_problems)
     yield from checks.needed(f"{path}.volumeName", volume, names.label_problems)
+    if volume not in volumes:
+        yield causes.missing(f"{path}.volumeName", volume)
+    elif "emptyDir" not in volumes[volume]:
+        why = "referenced volume must be of type emptyDir"
+        yield causes.invalid(f"{path}.volumeName", volume, why)
     if not file:
         yield causes.required(f"{path}.path")
     else:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import not_negative, port
+from kvestigate.cluster.plane.kinds.checks import NOT_NEGATIVE, port
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Causes
 
@@ -24,17 +24,11 @@ _HEADER = "[-A-Za-z0-9]+"
 _matches_header = re.compile(_HEADER).fullmatch
 
 
-def validate_probes(path: str, container: Object, grace: int) -> Causes:
-    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
-        if name in container:
-            yield from _probe(f"{path}.{name}", container[name], name, grace)
-
-
-def _probe(path: str, probe: Object, name: str, grace: int) -> Causes:
+def validate_probe(path: str, probe: Object, name: str, grace: int) -> Causes:
     yield from _handler(path, probe, grace)
     for number in _NUMBERS:
-        if probe.get(number, 0) < 0:
-            yield from not_negative(f"{path}.{number}", probe[number])
+        if number in probe and probe[number] < 0:
+            yield causes.invalid(f"{path}.{number}", probe[number], NOT_NEGATIVE)
     seconds = probe.get("terminationGracePeriodSeconds")
     if seconds is not None and seconds <= 0:
         yield causes.invalid(
@@ -55,7 +49,7 @@ def validate_lifecycle(path: str, lifecycle: Object, grace: int) -> Causes:
 
 
 def _handler(path: str, handler: Object, grace: int) -> Causes:
-    found = [name for name in handler if name in HANDLERS]
+    found = list(filter(HANDLERS.__contains__, handler))
     if not found:
         yield causes.required(path, "must specify a handler type")
         return

@@ -16,28 +16,28 @@ _RECURSIVE = ("Disabled", "Enabled", "IfPossible")
 
 
 def validate_mounts(path: str, container: Object, volumes: dict[str, Object]) -> Causes:
-    mounts, devices = container.get("volumeMounts") or [], container.get("volumeDevices") or []
     at = f"{path}.volumeMounts"
-    device_paths = {device.get("name", ""): device.get("devicePath", "") for device in devices}
+    devices = {it["name"]: it["devicePath"] for it in container.get("volumeDevices", ())}
     seen: set[str] = set()
-    for index, mount in enumerate(mounts):
-        each = f"{at}[{index}]"
-        name, where = mount.get("name", ""), mount.get("mountPath", "")
+    for index, mount in enumerate(container["volumeMounts"]):
+        name, where = mount["name"], mount["mountPath"]
         if not name:
-            yield causes.required(f"{each}.name")
+            yield causes.required(f"{at}[{index}].name")
         if name not in volumes:
-            yield causes.missing(f"{each}.name", name)
+            yield causes.missing(f"{at}[{index}].name", name)
         if not where:
-            yield causes.required(f"{each}.mountPath")
+            yield causes.required(f"{at}[{index}].mountPath")
         if where in seen:
-            yield causes.invalid(f"{each}.mountPath", where, "must be unique")
+            yield causes.invalid(f"{at}[{index}].mountPath", where, "must be unique")
         seen.add(where)
-        if name in device_paths:
-            yield causes.invalid(f"{each}.name", name, "must not already exist in volumeDevices")
-        if where in device_paths.values():
+        if devices and name in devices:
+            why = "must not already exist in volumeDevices"
+            yield causes.invalid(f"{at}[{index}].name", name, why)
+        if devices and where in devices.values():
             why = "must not already exist as a path in volumeDevices"
-            yield causes.invalid(f"{each}.mountPath", where, why)
-        yield from _sub_path(at, each, mount)
+            yield causes.invalid(f"{at}[{index}].mountPath", where, why)
+        if "subPath" in mount or "subPathExpr" in mount:
+            yield from _sub_path(at, f"{at}[{index}]", mount)
         # The server itself leaves out the position in the next two.
         if "mountPropagation" in mount:
             yield from _propagation(f"{at}.mountPropagation", mount["mountPropagation"], container)
@@ -76,13 +76,12 @@ def _recursive(path: str, mount: Object) -> Causes:
 
 
 def validate_devices(path: str, container: Object, volumes: dict[str, Object]) -> Causes:
-    mounts = container.get("volumeMounts") or []
-    mounted = {mount.get("name", ""): mount.get("mountPath", "") for mount in mounts}
+    mounted = {mount["name"]: mount["mountPath"] for mount in container.get("volumeMounts", ())}
     names: set[str] = set()
     places: set[str] = set()
-    for index, device in enumerate(container.get("volumeDevices") or ()):
+    for index, device in enumerate(container["volumeDevices"]):
         each = f"{path}.volumeDevices[{index}]"
-        name, where = device.get("name", ""), device.get("devicePath", "")
+        name, where = device["name"], device["devicePath"]
         volume = volumes.get(name)
         if not name:
             yield causes.required(f"{each}.name")

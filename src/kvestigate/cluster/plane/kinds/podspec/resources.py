@@ -18,17 +18,13 @@ CheckName = Callable[[str, str], Causes]
 
 
 def validate_container_resources(path: str, resources: Object, claims: frozenset[str]) -> Causes:
-    if resources:
-        yield from _requirements(path, resources, resource_names.validate_container_name)
-        if "claims" in resources:
-            yield from _claims(f"{path}.claims", resources["claims"], claims)
+    yield from _requirements(path, resources, resource_names.validate_container_name)
+    if "claims" in resources:
+        yield from _claims(f"{path}.claims", resources["claims"], claims)
 
 
 def validate_pod_resources(path: str, spec: Object, claims: frozenset[str]) -> Causes:
     resources = spec["resources"]
-    if (spec.get("os") or {}).get("name") == "windows":
-        yield causes.forbidden(path, "may not be set for a windows pod")
-        return
     if "claims" in resources:
         yield causes.forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level")
     yield from _requirements(path, resources, resource_names.validate_pod_name)
@@ -61,11 +57,14 @@ def _consistency(path: str, spec: Object) -> Causes:
 def _requirements(path: str, resources: Object, check_name: CheckName) -> Causes:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for name, amount in limits.items():
-        yield from _amount(f"{path}.limits[{name}]", name, amount, check_name)
+        if not _fine(name, amount, check_name):
+            yield from _misfits(f"{path}.limits[{name}]", name, amount, check_name)
     for name, amount in requests.items():
-        yield from _amount(f"{path}.requests[{name}]", name, amount, check_name)
+        if not _fine(name, amount, check_name):
+            yield from _misfits(f"{path}.requests[{name}]", name, amount, check_name)
         if name in limits:
-            yield from _within(f"{path}.requests", name, amount, limits[name])
+            if amount != limits[name]:
+                yield from _within(f"{path}.requests", name, amount, limits[name])
         elif not resource_names.overcommits(name):
             why = "Limit must be set for non overcommitable resources"
             yield causes.required(f"{path}.limits", why)
@@ -87,10 +86,6 @@ def _compared(left: str, right: str) -> int:
     return quantities.parse(left).nanos - quantities.parse(right).nanos
 
 
-def _amount(path: str, name: str, amount: str, check_name: CheckName) -> Causes:
-    return () if _fine(name, amount, check_name) else _misfits(path, name, amount, check_name)
-
-
 def _misfits(path: str, name: str, amount: str, check_name: CheckName) -> Iterator[Cause]:
     yield from check_name(path, name)
     yield from resource_names.validate_amount(path, name, amount)
@@ -99,8 +94,6 @@ def _misfits(path: str, name: str, amount: str, check_name: CheckName) -> Iterat
 
 
 def _within(path: str, name: str, request: str, limit: str) -> Causes:
-    if request == limit:
-        return
     order = _compared(request, limit)
     if order and not resource_names.overcommits(name):
         yield causes.invalid(path, request, f"must be equal to {name} limit of {limit}")

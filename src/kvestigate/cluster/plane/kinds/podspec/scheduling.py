@@ -132,21 +132,22 @@ def _label_keys(
 
 def validate_tolerations(path: str, tolerations: list[Object]) -> Causes:
     for index, toleration in enumerate(tolerations):
+        operator, effect = toleration.get("operator", ""), toleration.get("effect", "")
         at = f"{path}[{index}]"
-        key, operator = toleration.get("key", ""), toleration.get("operator", "")
-        effect = toleration.get("effect", "")
-        if key:
-            yield from label_key(f"{at}.key", key)
+        if key := toleration.get("key"):
+            if problems := names.qualified_name_problems(key):
+                yield from each(f"{at}.key", key, problems)
         elif operator != "Exists":
             why = (
                 'operator must be Exists when `key` is empty, which means "match all values and '
                 'all keys"'
             )
             yield causes.invalid(f"{at}.operator", operator, why)
-        if "tolerationSeconds" in toleration and effect != "NoExecute":
+        if effect != "NoExecute" and "tolerationSeconds" in toleration:
             why = "effect must be 'NoExecute' when `tolerationSeconds` is set"
             yield causes.invalid(f"{at}.effect", effect, why)
-        yield from _toleration_value(at, operator, toleration.get("value", ""))
+        if operator != "Exists" or "value" in toleration:
+            yield from _toleration_value(at, operator, toleration.get("value", ""))
         if effect and effect not in EFFECTS:
             yield causes.unsupported(f"{at}.effect", effect, EFFECTS)
 
@@ -157,9 +158,8 @@ def _toleration_value(path: str, operator: str, value: str) -> Causes:
         if problems:
             yield causes.invalid(f"{path}.operator", value, ";".join(problems))
     elif operator == "Exists":
-        if value:
-            why = "value must be empty when `operator` is 'Exists'"
-            yield causes.invalid(f"{path}.operator", value, why)
+        why = "value must be empty when `operator` is 'Exists'"
+        yield causes.invalid(f"{path}.operator", value, why)
     elif operator in ("Lt", "Gt"):
         yield causes.unsupported(f"{path}.operator", operator, ("Equal", "Exists", "Lt", "Gt"))
     else:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks, resource_names
-from kvestigate.cluster.plane.kinds.checks import each, label, label_key, one_of, subdomain
-from kvestigate.cluster.plane.kinds.podspec import resources, scheduling, security, volumes, windows
+from kvestigate.cluster.plane.kinds.checks import each, label, subdomain
+from kvestigate.cluster.plane.kinds.podspec import resources, scheduling, security, volumes
 from kvestigate.cluster.plane.kinds.podspec.annotations import validate_pod_annotations
 from kvestigate.cluster.plane.kinds.podspec.containers import (
     Surroundings,
@@ -16,57 +16,40 @@ from kvestigate.cluster.plane.kinds.podspec.containers import (
     validate_init_containers,
 )
 from kvestigate.kube import causes, names, quantities
-from kvestigate.kube.causes import Cause, Causes
+from kvestigate.kube.causes import Causes
 
 Object = dict[str, Any]
 
-RESTART_POLICIES = ("Always", "OnFailure", "Never")
-DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _NAMESERVERS_MAX, _SEARCHES_MAX, _SEARCH_LETTERS_MAX = 3, 32, 2048
 _HOSTNAME_MAX = 64
 
 
-def validate_pod_template(template: Object, path: str) -> list[Cause]:
+def validate_pod_template(template: Object, path: str) -> Causes:
     """A defaulted template at a path such as `spec.template`."""
-    return list(_template(template, path))
-
-
-def validate_pod_spec(spec: Object, path: str, pod: Object | None) -> list[Cause]:
-    """A defaulted spec; `pod` is the metadata of the pod, None if it is only a template's."""
-    return list(_spec(spec, path, pod))
-
-
-def _template(template: Object, path: str) -> Causes:
     meta, spec = template.get("metadata") or {}, template["spec"]
     yield from checks.labels(f"{path}.labels", meta.get("labels") or {})
     annotations = meta.get("annotations") or {}
     yield from checks.annotation_keys(f"{path}.annotations", annotations)
     yield from validate_pod_annotations(f"{path}.annotations", annotations, spec)
-    yield from _spec(spec, f"{path}.spec", None)
+    yield from validate_pod_spec(spec, f"{path}.spec", None)
     if spec.get("ephemeralContainers"):
         why = "ephemeral containers not allowed in pod template"
         yield causes.forbidden(f"{path}.spec.ephemeralContainers", why)
 
 
-def _spec(spec: Object, path: str, pod: Object | None) -> Causes:
+def validate_pod_spec(spec: Object, path: str, pod: Object | None) -> Causes:
+    """A defaulted spec; `pod` is the metadata of the pod, None if it is only a template's."""
     yield from _contents(spec, path, pod)
-    yield from one_of(f"{path}.restartPolicy", spec["restartPolicy"], RESTART_POLICIES)
-    yield from one_of(f"{path}.dnsPolicy", spec["dnsPolicy"], DNS_POLICIES)
-    if "nodeSelector" in spec:
-        yield from checks.labels(f"{path}.nodeSelector", spec["nodeSelector"])
     if spec["securityContext"] or spec.get("shareProcessNamespace"):
         context = spec["securityContext"]
         yield from security.validate_pod_security(f"{path}.securityContext", context, spec)
-    yield from _placement(spec, path)
-    yield from _names(spec, path)
-    if "tolerations" in spec:
-        yield from scheduling.validate_tolerations(f"{path}.tolerations", spec["tolerations"])
-    if "hostAliases" in spec:
-        yield from _host_aliases(f"{path}.hostAliases", spec["hostAliases"])
-    yield from _classes(spec, path)
-    if "os" in spec:
-        yield from windows.validate_system(path, spec, list(each_container(spec, path)))
-    yield from _file_volumes(spec, path)
+    yield from checks.fields(path, spec, _RULES)
+    if "dnsConfig" in spec or spec["dnsPolicy"] == "None":
+        yield from _dns(f"{path}.dnsConfig", spec)
+    if not spec.get("hostUsers", True):
+        yield from _without_host_users(spec, path)
+    if "hostnameOverride" in spec:
+        yield from _hostname_override(spec, f"{path}.hostnameOverride")
 
 
 def _contents(spec: Object, path: str, pod: Object | None) -> Causes:
@@ -74,7 +57,7 @@ def _contents(spec: Object, path: str, pod: Object | None) -> Causes:
     found: dict[str, Object] = {}
     if "volumes" in spec:
         yield from volumes.validate_volumes(f"{path}.volumes", spec["volumes"], pod, found)
-    claims = spec.get("resourceClaims") or []
+    claims = spec.get("resourceClaims", ())
     if claims:
         yield from _claims(f"{path}.resourceClaims", claims)
     around = Surroundings(
@@ -83,6 +66,7 @@ def _contents(spec: Object, path: str, pod: Object | None) -> Causes:
         grace=spec["terminationGracePeriodSeconds"],
         restart_policy=spec["restartPolicy"],
         host_users=spec.get("hostUsers", True),
+        is_pod=pod is not None,
     )
     containers = spec["containers"] or []
     yield from validate_containers(f"{path}.containers", containers, around)
@@ -97,52 +81,46 @@ def _contents(spec: Object, path: str, pod: Object | None) -> Causes:
         yield from _host_network(f"{path}.containers", containers, is_pod=pod is not None)
 
 
-def _placement(spec: Object, path: str) -> Causes:
-    if "affinity" in spec:
-        yield from scheduling.validate_affinity(f"{path}.affinity", spec["affinity"])
-    if "dnsConfig" in spec or spec["dnsPolicy"] == "None":
-        yield from _dns(f"{path}.dnsConfig", spec)
-    for index, gate in enumerate(spec.get("readinessGates") or ()):
-        at = f"{path}.readinessGates[{index}].conditionType"
-        yield from label_key(at, gate["conditionType"])
-    if "schedulingGates" in spec:
-        yield from scheduling.validate_gates(f"{path}.schedulingGates", spec["schedulingGates"])
-    if "topologySpreadConstraints" in spec:
-        constraints = spec["topologySpreadConstraints"]
-        yield from scheduling.validate_spreading(f"{path}.topologySpreadConstraints", constraints)
-    yield from windows.validate_host_processes(path, spec, list(each_container(spec, path)))
-    if not spec.get("hostUsers", True):
-        yield from _without_host_users(spec, path)
-
-
-def _names(spec: Object, path: str) -> Causes:
-    if spec.get("hostnameOverride") is not None:
-        yield from _hostname_override(spec, f"{path}.hostnameOverride")
-    for field in ("serviceAccountName", "nodeName"):
-        if field in spec:
-            yield from subdomain(f"{path}.{field}", spec[field])
-    deadline = spec.get("activeDeadlineSeconds")
-    if deadline is not None and not 1 <= deadline <= checks.INT32_MAX:
-        why = checks.between(1, checks.INT32_MAX)
-        yield causes.invalid(f"{path}.activeDeadlineSeconds", deadline, why)
-    for field in ("hostname", "subdomain"):
-        if field in spec:
-            yield from label(f"{path}.{field}", spec[field])
-
-
-def _classes(spec: Object, path: str) -> Causes:
-    if "priorityClassName" in spec:
-        yield from subdomain(f"{path}.priorityClassName", spec["priorityClassName"])
-    if "runtimeClassName" in spec:
-        yield from subdomain(f"{path}.runtimeClassName", spec["runtimeClassName"])
-    if "preemptionPolicy" in spec:
-        policies = ("PreemptLowerPriority", "Never")
-        yield from one_of(f"{path}.preemptionPolicy", spec["preemptionPolicy"], policies)
-    for name, amount in (spec.get("overhead") or {}).items():
-        at = f"{path}.overhead.limits[{name}]"
+def _overhead(path: str, amounts: dict[str, str]) -> Causes:
+    for name, amount in amounts.items():
+        at = f"{path}.limits[{name}]"
         yield from resource_names.validate_container_name(at, name)
         if quantities.parse(amount).nanos < 0:
             yield causes.invalid(at, amount, checks.NOT_NEGATIVE)
+
+
+def _readiness_gate(path: str, gate: Object) -> Causes:
+    return checks.label_key(f"{path}.conditionType", gate["conditionType"])
+
+
+def _host_alias(path: str, alias: Object) -> Causes:
+    yield from checks.ip(f"{path}.ip", alias["ip"])
+    for position, name in enumerate(alias.get("hostnames") or ()):
+        yield from subdomain(f"{path}.hostnames[{position}]", name)
+
+
+_RULES: dict[str, checks.Rule] = {
+    "restartPolicy": checks.choice_of("Always", "OnFailure", "Never"),
+    "dnsPolicy": checks.choice_of("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
+    "nodeSelector": checks.labels,
+    "affinity": scheduling.validate_affinity,
+    "readinessGates": checks.items(_readiness_gate),
+    "schedulingGates": scheduling.validate_gates,
+    "topologySpreadConstraints": scheduling.validate_spreading,
+    "serviceAccountName": subdomain,
+    "nodeName": subdomain,
+    "activeDeadlineSeconds": checks.within(1, checks.INT32_MAX),
+    "hostname": label,
+    "subdomain": label,
+    "tolerations": scheduling.validate_tolerations,
+    "hostAliases": checks.items(_host_alias),
+    "priorityClassName": subdomain,
+    "runtimeClassName": subdomain,
+    "preemptionPolicy": checks.choice_of("PreemptLowerPriority", "Never"),
+    "overhead": _overhead,
+    "os": lambda path, system: checks.one_of(path, system["name"], ("linux", "windows")),
+}
+"""What concerns one field only, in the order in which the server looks."""
 
 
 def _claims(path: str, claims: list[Object]) -> Causes:
@@ -243,29 +221,6 @@ def _hostname_override(spec: Object, path: str) -> Causes:
     if len(name) > _HOSTNAME_MAX:
         yield causes.too_long(path, _HOSTNAME_MAX)
     yield from subdomain(path, name)
-
-
-def _host_aliases(path: str, aliases: list[Object]) -> Causes:
-    for index, alias in enumerate(aliases):
-        yield from checks.ip(f"{path}[{index}].ip", alias["ip"])
-        for position, name in enumerate(alias.get("hostnames") or ()):
-            yield from subdomain(f"{path}[{index}].hostnames[{position}]", name)
-
-
-def _file_volumes(spec: Object, path: str) -> Causes:
-    """Variables read from a file take it from an emptyDir."""
-    by_name = {volume["name"]: volume for volume in spec.get("volumes") or ()}
-    for at, container in each_container(spec, path):
-        for index, variable in enumerate(container.get("env") or ()):
-            ref = (variable.get("valueFrom") or {}).get("fileKeyRef")
-            if ref is None:
-                continue
-            name = ref.get("volumeName", "")
-            place = f"{at}.env[{index}].valueFrom.fileKeyRef.volumeName"
-            if name not in by_name:
-                yield causes.missing(place, name)
-            elif "emptyDir" not in by_name[name]:
-                yield causes.invalid(place, name, "referenced volume must be of type emptyDir")
 
 
 def each_container(spec: Object, path: str) -> Iterator[tuple[str, Object]]:

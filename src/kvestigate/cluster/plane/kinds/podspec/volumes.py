@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kvestigate.cluster.plane.kinds.checks import each, label, one_of
+from kvestigate.cluster.plane.kinds import checks
+from kvestigate.cluster.plane.kinds.checks import each, one_of
 from kvestigate.cluster.plane.kinds.claim_spec import validate_claim_template
 from kvestigate.cluster.plane.kinds.podspec import downward, paths
+from kvestigate.cluster.plane.kinds.podspec.defaults import DEFAULT_MODE
 from kvestigate.kube import causes, names, quantities
 from kvestigate.kube.causes import Cause, Causes
 
@@ -32,6 +34,7 @@ _HOST_PATH_TYPES = (
 )
 _DRIVER_MAX = 63
 TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX = 600, 2**32
+MOUNTED_TOKEN_SECONDS = 3607
 
 
 def validate_volumes(
@@ -41,29 +44,29 @@ def validate_volumes(
 
     `pod` is the metadata of the pod, None for a template.
     """
-    pod_name = "" if pod is None else pod.get("name", "")
-    created = {f"{pod_name}-{it['name']}" for it in volumes if pod_name and "ephemeral" in it}
     for index, volume in enumerate(volumes):
         at, name = f"{path}[{index}]", volume["name"]
         wrong = list(_sources(at, volume, pod))
-        if not name:
-            wrong.append(causes.required(f"{at}.name"))
-        else:
-            wrong += label(f"{at}.name", name)
+        wrong += checks.needed(f"{at}.name", name, names.label_problems)
         if name in found:
             wrong.append(causes.duplicate(f"{at}.name", name))
         if wrong:
             yield from wrong
         else:
             found[name] = volume
-        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
-        if claim in created:
-            why = "must not reference a PVC that gets created for an ephemeral volume"
-            yield causes.invalid(f"{at}.persistentVolumeClaim.claimName", claim, why)
+        if "persistentVolumeClaim" in volume and pod is not None:
+            yield from _own_claim(f"{at}.persistentVolumeClaim", volume, volumes, pod)
+
+
+def _own_claim(path: str, volume: Object, volumes: list[Object], pod: Object) -> Causes:
+    claim, name = volume["persistentVolumeClaim"]["claimName"], pod.get("name")
+    if name and claim in [f"{name}-{it['name']}" for it in volumes if "ephemeral" in it]:
+        why = "must not reference a PVC that gets created for an ephemeral volume"
+        yield causes.invalid(f"{path}.claimName", claim, why)
 
 
 def _sources(path: str, volume: Object, pod: Object | None) -> Causes:
-    present = [source for source in volume if source in _SOURCES]
+    present = list(filter(_SOURCES.__contains__, volume))
     if not present:
         yield causes.required(path, "must specify a volume type")
         return
@@ -167,7 +170,26 @@ def _downward_file(path: str, item: Object) -> Causes:
     yield from paths.mode(f"{path}.mode", item.get("mode"))
 
 
+def token_source() -> Object:
+    """The volume with the token of a ServiceAccount that the server adds to pods."""
+    namespace = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
+    authority = {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}
+    return {
+        "sources": [
+            {"serviceAccountToken": {"expirationSeconds": MOUNTED_TOKEN_SECONDS, "path": "token"}},
+            {"configMap": authority},
+            {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": namespace}]}},
+        ],
+        "defaultMode": DEFAULT_MODE,
+    }
+
+
+_TOKEN_SOURCE = token_source()
+
+
 def _projected(path: str, volume: Object) -> Causes:
+    if volume == _TOKEN_SOURCE:  # as in nearly every pod
+        return
     yield from paths.mode(f"{path}.defaultMode", volume.get("defaultMode"))
     seen: set[str] = set()
     for index, source in enumerate(volume.get("sources") or ()):

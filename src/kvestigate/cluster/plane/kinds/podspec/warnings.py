@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from kvestigate.cluster.plane.kinds.podspec.overlaps import warn_of_overlaps
 from kvestigate.cluster.plane.kinds.podspec.spec import each_container
 from kvestigate.kube import names, quantities
 
@@ -56,8 +55,6 @@ _MOST = 1000
 """Warnings on one object: more do not fit into headers anyway."""
 _COMPARED = 32
 """Earlier ports that a port is compared with: a pod may repeat one thousands of times."""
-_MAPPED = frozenset({"configMap", "downwardAPI", "projected", "secret"})
-_PLACING = frozenset({"affinity", "nodeSelector", "topologySpreadConstraints"})
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
@@ -84,52 +81,30 @@ def hostname_warnings(name: str) -> list[str]:
 
 
 def _warnings(pod: Object, at: str) -> Iterator[str]:
-    spec, meta = pod["spec"], pod.get("metadata") or {}
-    affinity = spec.get("affinity") or {}
-    if not _PLACING.isdisjoint(spec):
-        yield from _placement(spec, affinity, at)
-    annotations = meta.get("annotations") or {}
-    for key, advice in _ANNOTATIONS.items():
-        if key in annotations:
-            yield f"{at}metadata.annotations[{key}]: {advice}"
-    yield from _contents(spec, at)
+    spec, annotations = pod["spec"], (pod.get("metadata") or {}).get("annotations", {})
+    for field in filter(spec.__contains__, _FIELDS):
+        yield from _FIELDS[field](f"{at}spec.{field}", spec[field])
+    for key in filter(annotations.__contains__, _ANNOTATIONS):
+        yield f"{at}metadata.annotations[{key}]: {_ANNOTATIONS[key]}"
+    yield from _containers(spec, f"{at}spec")
     if spec["terminationGracePeriodSeconds"] < 0:
         why = "must be >= 0; negative values are invalid and will be treated as 1"
         yield f"{at}spec.terminationGracePeriodSeconds: {why}"
-    for name in ("podAffinity", "podAntiAffinity") if affinity else ():
-        if name in affinity:
-            yield from _pod_affinity(f"{at}spec.affinity.{name}", affinity[name])
 
 
-def _placement(spec: Object, affinity: Object, at: str) -> Iterator[str]:
-    for key in spec.get("nodeSelector") or ():
-        if key in DEPRECATED_NODE_LABELS:
-            yield f"{at}spec.nodeSelector[{key}]: {DEPRECATED_NODE_LABELS[key]}"
-    if "nodeAffinity" in affinity:
-        yield from _node_affinity(f"{at}spec.affinity.nodeAffinity", affinity["nodeAffinity"])
-    if "topologySpreadConstraints" in spec:
-        yield from _spreading(f"{at}spec.topologySpreadConstraints", spec)
-
-
-def _contents(spec: Object, at: str) -> Iterator[str]:
-    if "volumes" in spec:
-        yield from _volumes(f"{at}spec.volumes", spec["volumes"])
-    for field, name in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
-        if field in spec:
-            yield from _repeated(f"{at}spec.{field}", spec[field], name)
-    if "overhead" in spec:
-        yield from _fractional(f"{at}spec.overhead", spec["overhead"])
+def _containers(spec: Object, at: str) -> Iterator[str]:
     ports = 0
-    for path, container in each_container(spec, f"{at}spec"):
+    for path, container in each_container(spec, at):
         if resources := container["resources"]:
-            yield from _fractions(path, resources)
-        if len(container.get("env") or ()) > 1:
+            for kind in filter(resources.__contains__, ("limits", "requests")):
+                yield from _fractional(f"{path}.resources.{kind}", resources[kind])
+        if len(container.get("env", ())) > 1:
             yield from _hidden(f"{path}.env", container["env"])
         if "ports" in container:
             ports += len(container["ports"])
             yield from _unbound(f"{path}.ports", container["ports"])
     if ports > 1:
-        yield from _ports(list(each_container(spec, f"{at}spec")))
+        yield from _ports(list(each_container(spec, at)))
 
 
 def _unbound(path: str, ports: list[Object]) -> Iterator[str]:
@@ -142,14 +117,22 @@ def _unbound(path: str, ports: list[Object]) -> Iterator[str]:
             yield f"{path}[{index}]: hostIP set without hostPort: {shown}"
 
 
+def _node_selector(path: str, selector: dict[str, str]) -> Iterator[str]:
+    for key in filter(DEPRECATED_NODE_LABELS.__contains__, selector):
+        yield f"{path}[{key}]: {DEPRECATED_NODE_LABELS[key]}"
+
+
 def _volumes(path: str, volumes: list[Object]) -> Iterator[str]:
     for index, volume in enumerate(volumes):
-        if not _VOLUMES.keys().isdisjoint(volume):
-            for source in volume.keys() & _VOLUMES.keys():
-                yield f"{path}[{index}].{source}: {_VOLUMES[source]}"
-    for volume in volumes:
-        if not _MAPPED.isdisjoint(volume):
-            yield from warn_of_overlaps(volume)
+        for source in filter(_VOLUMES.__contains__, volume):
+            yield f"{path}[{index}].{source}: {_VOLUMES[source]}"
+
+
+def _affinity(path: str, affinity: Object) -> Iterator[str]:
+    if "nodeAffinity" in affinity:
+        yield from _node_affinity(f"{path}.nodeAffinity", affinity["nodeAffinity"])
+    for name in filter(affinity.__contains__, ("podAffinity", "podAntiAffinity")):
+        yield from _pod_affinity(f"{path}.{name}", affinity[name])
 
 
 def _node_affinity(path: str, affinity: Object) -> Iterator[str]:
@@ -168,8 +151,8 @@ def _node_term(path: str, term: Object) -> Iterator[str]:
             yield f"{at}: {key} is {DEPRECATED_NODE_LABELS[key]}"
 
 
-def _spreading(path: str, spec: Object) -> Iterator[str]:
-    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+def _spreading(path: str, constraints: list[Object]) -> Iterator[str]:
+    for index, constraint in enumerate(constraints):
         key = constraint["topologyKey"]
         if key in DEPRECATED_NODE_LABELS:
             yield f"{path}[{index}].topologyKey: {key} is {DEPRECATED_NODE_LABELS[key]}"
@@ -177,33 +160,26 @@ def _spreading(path: str, spec: Object) -> Iterator[str]:
             yield f"{path}[{index}].labelSelector: {_NO_SELECTOR}"
 
 
-def _repeated(path: str, items: Iterable[Object], field: str) -> Iterator[str]:
-    seen: set[str] = set()
-    empty = []
-    for index, item in enumerate(items):
-        value = item.get(field, "")
-        if value in seen:
-            yield f'{path}[{index}].{field}: duplicate {field} "{value}"'
-        seen.add(value)
-        if field == "name" and not value:
-            empty.append(f'{path}[{index}].name: invalid empty name ""')
-    yield from empty
+def _repeated(field: str) -> Callable[[str, list[Object]], Iterator[str]]:
+    """Warnings about items that name the same."""
 
+    def check(path: str, items: list[Object]) -> Iterator[str]:
+        seen: set[str] = set()
+        for index, item in enumerate(items):
+            value = item.get(field, "")
+            if value in seen:
+                yield f'{path}[{index}].{field}: duplicate {field} "{value}"'
+            seen.add(value)
+            if not value:
+                yield f'{path}[{index}].{field}: invalid empty {field} ""'
 
-def _fractions(path: str, resources: Object) -> Iterator[str]:
-    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    for name in ("memory", "ephemeral-storage"):
-        if name not in limits and name not in requests:
-            continue
-        for kind, amounts in (("limits", limits), ("requests", requests)):
-            if name in amounts:
-                yield from _fractional(f"{path}.resources.{kind}", {name: amounts[name]})
+    return check
 
 
 def _fractional(path: str, amounts: Object) -> Iterator[str]:
-    for name in ("memory", "ephemeral-storage"):
-        amount = amounts.get(name)
-        if amount and amount[-1] == "m" and quantities.millis(amount) % 1000:
+    for name in filter(amounts.__contains__, ("memory", "ephemeral-storage")):
+        amount = amounts[name]
+        if amount[-1] == "m" and quantities.millis(amount) % 1000:
             why = f'fractional byte value "{amount}" is invalid, must be an integer'
             yield f"{path}[{name}]: {why}"
 
@@ -268,3 +244,14 @@ def _pod_affinity(path: str, affinity: Object) -> Iterator[str]:
     for index, weighted in enumerate(affinity.get(_PREFERRED) or ()):
         if "labelSelector" not in weighted["podAffinityTerm"]:
             yield f"{path}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"
+
+
+_FIELDS: dict[str, Callable[[str, Any], Iterator[str]]] = {
+    "nodeSelector": _node_selector,
+    "affinity": _affinity,
+    "topologySpreadConstraints": _spreading,
+    "volumes": _volumes,
+    "hostAliases": _repeated("ip"),
+    "imagePullSecrets": _repeated("name"),
+    "overhead": _fractional,
+}

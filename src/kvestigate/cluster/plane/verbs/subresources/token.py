@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kvestigate.cluster.plane.access.authn.service_accounts import Bound
 from kvestigate.cluster.plane.access.authz.reach import bound_to
-from kvestigate.cluster.plane.admission.rules.service_accounts import TOKEN_SECONDS
+from kvestigate.cluster.plane.kinds.podspec.volumes import MOUNTED_TOKEN_SECONDS
 from kvestigate.cluster.plane.model import metadata
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request import body
@@ -92,7 +92,7 @@ async def _admitted(call: Call, request: Object) -> tuple[Object, Item]:
 def _is_extended(call: Call, spec: Object) -> bool:
     """Whether this is the token that admission mounts into pods, for this server only."""
     return (
-        spec["expirationSeconds"] == TOKEN_SECONDS
+        spec["expirationSeconds"] == MOUNTED_TOKEN_SECONDS
         and (spec["boundObjectRef"] or {}).get("kind") == "Pod"
         and set(spec["audiences"]) == {call.issuer.issuer(call.plane.name)}
     )
