@@ -38,8 +38,10 @@ def invalid(field: object, value: Any, detail: str = "") -> Cause:
     return Cause("FieldValueInvalid", str(field), _text(f"Invalid value: {show(value)}", detail))
 
 
-def duplicate(field: object, value: Any) -> Cause:
-    return Cause("FieldValueDuplicate", str(field), f"Duplicate value: {show(value)}")
+def duplicate(field: object, value: Any, detail: str = "") -> Cause:
+    return Cause(
+        "FieldValueDuplicate", str(field), _text(f"Duplicate value: {show(value)}", detail)
+    )
 
 
 def missing(field: object, value: Any) -> Cause:

@@ -9,7 +9,7 @@ from kvestigate.cluster.plane.kinds.podspec.defaults import round_amounts
 from kvestigate.cluster.plane.kinds.podspec.scheduling import EFFECTS
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause, Causes
+from kvestigate.kube.causes import Causes
 
 _is_feature = re.compile("[A-Z][a-zA-Z0-9]*(?:/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
 _FEATURE_FORM = (
@@ -88,13 +88,6 @@ def _pair(ranges: list[str]) -> Causes:
     """A node may have addresses for pods of each IP family, from one range each."""
     path = "spec.podCIDRs"
     versions = [getattr(checks.network(value), "version", 0) for value in ranges]
-    if 0 in versions:
-        at = versions.index(0)
-        why = (
-            "invalid PodCIDRs. failed to check with dual stack with error:"
-            f"invalid CIDR[{at}]: <nil> (invalid CIDR address: {ranges[at]})"
-        )
-        yield Cause("InternalError", path, f"Internal error: {why}")
     if 0 in versions or len(ranges) > 2 or len(set(versions)) < len(ranges):
         why = "may specify no more than one CIDR for each IP family"
         yield causes.invalid(path, ranges, why)
@@ -110,9 +103,7 @@ def validate_taints(path: str, taints: list[Object]) -> Causes:
             yield causes.invalid(f"{at}.value", value, ";".join(problems))
         yield from checks.one_of(f"{at}.effect", effect, EFFECTS)
         if (key, effect) in seen:
-            shown = causes.show({"Key": key, "Value": value, "Effect": effect, "TimeAdded": None})
-            why = "taints must be unique by key and effect pair"
-            yield Cause("FieldValueDuplicate", at, f"Duplicate value: {shown}: {why}")
+            yield causes.duplicate(at, taint, "taints must be unique by key and effect pair")
         seen.add((key, effect))
 
 
@@ -147,6 +138,5 @@ def _addresses(status: Object) -> Causes:
     seen: list[Object] = []
     for index, address in enumerate(status.get("addresses") or ()):
         if address in seen:
-            shown = {"Type": address["type"], "Address": address["address"]}
-            yield causes.duplicate(f"status.addresses[{index}]", shown)
+            yield causes.duplicate(f"status.addresses[{index}]", address)
         seen.append(address)

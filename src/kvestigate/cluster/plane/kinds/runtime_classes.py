@@ -40,7 +40,5 @@ def _duplicates(path: str, tolerations: list[Object]) -> Causes:
     for index, toleration in enumerate(tolerations):
         key = {name: toleration.get(name) for name in ("key", "operator", "value", "effect")}
         if key in seen:
-            shown = {name.title(): value or "" for name, value in key.items()}
-            shown["TolerationSeconds"] = toleration.get("tolerationSeconds")
-            yield causes.duplicate(f"{path}[{index}]", shown)
+            yield causes.duplicate(f"{path}[{index}]", toleration)
         seen.append(key)

@@ -48,12 +48,8 @@ class RoleBindingKind(_Named):
         return self._problems(obj)
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
-        if new["roleRef"] == old["roleRef"]:
-            return []
-        role = new["roleRef"]
-        kind, name = role.get("kind", ""), role.get("name", "")
-        shown = {"APIGroup": role["apiGroup"], "Kind": kind, "Name": name}
-        return [causes.invalid("roleRef", shown, "cannot change roleRef")]
+        if new["roleRef"] != old["roleRef"]:
+            yield causes.invalid("roleRef", new["roleRef"], "cannot change roleRef")
 
     def _problems(self, obj: Object) -> Causes:
         role = obj["roleRef"]

@@ -33,12 +33,9 @@ class IPAddressKind(Kind):
             yield from checks.path_segment(f"{path}.namespace", parent["namespace"])
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
-        parent = new["spec"].get("parentRef")
-        if parent in (None, old["spec"].get("parentRef")):
-            return []
-        names = ("group", "resource", "namespace", "name")
-        shown = {name.title(): parent.get(name, "") for name in names}
-        return [causes.invalid("spec.parentRef", shown, checks.IMMUTABLE)]
+        if "parentRef" in new["spec"]:
+            parents = new["spec"]["parentRef"], old["spec"].get("parentRef")
+            yield from checks.immutable("spec.parentRef", *parents)
 
 
 class ServiceCIDRKind(Kind):
@@ -57,7 +54,7 @@ def _networks(cidrs: list[str]) -> Causes:
         yield causes.required(path, "at least one CIDR required")
         return
     if len(cidrs) > 2:
-        yield causes.invalid(path, {"CIDRs": cidrs}, "may only hold up to 2 values")
+        yield causes.invalid(path, cidrs, "may only hold up to 2 values")
         return
     for index, cidr in enumerate(cidrs):
         yield from checks.cidr(f"{path}[{index}]", cidr)

@@ -9,7 +9,7 @@ from kvestigate.cluster.plane.kinds.podspec import (
     validate_pod_template,
     warn_of_template,
 )
-from kvestigate.cluster.plane.kinds.workloads import job_policies, job_status, shared
+from kvestigate.cluster.plane.kinds.workloads import job_policies, shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Causes
@@ -26,6 +26,7 @@ _AMOUNTS = (
     "backoffLimitPerIndex",
     "maxFailedIndexes",
 )
+_COUNTERS = ("active", "succeeded", "failed", "ready", "terminating")
 _FIXED = (
     "completionMode",
     "podFailurePolicy",
@@ -82,7 +83,7 @@ class JobKind(shared.Workload):
         return [*self.validate(new, scene), *_changes(new, old)]
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
-        return job_status.validate(new, old)
+        return shared.validate_counters(new["status"], _COUNTERS)
 
     def template_warnings(self, obj: Object) -> list[str]:
         return spec_warnings("spec", obj["spec"])
@@ -270,12 +271,23 @@ def _template_changes(new: Object, old: Object) -> Causes:
     template, before = new["spec"]["template"], old["spec"]["template"]
     if template == before:
         return
-    if job_status.may_change_template(old):
+    if _may_change_template(old):
         template, before = _essential(template), _essential(before)
         pods = template["spec"], before["spec"]
         yield from checks.immutable("spec.template.spec", *pods)
     else:
         yield from checks.immutable("spec.template", template, before)
+
+
+def _may_change_template(job: Object) -> bool:
+    """Whether the Job is suspended and has no running pods."""
+    status = job["status"]
+    suspended = any(
+        condition.get("type") == "Suspended" and condition.get("status") == "True"
+        for condition in status.get("conditions") or ()
+    )
+    idle = "startTime" not in status or suspended
+    return bool(job["spec"]["suspend"]) and idle and not status.get("active")
 
 
 _PLACEMENT = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
