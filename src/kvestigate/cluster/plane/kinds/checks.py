@@ -22,6 +22,7 @@ NOT_NEGATIVE = "must be greater than or equal to 0"
 POSITIVE = "must be greater than zero"
 IMMUTABLE = "field is immutable"
 INT32_MAX = 2**31 - 1
+_DRIVER_MAX = 63
 
 
 Rule = Callable[[str, Any], Causes]
@@ -66,6 +67,13 @@ def between(low: int, high: int) -> str:
 def each(path: str, value: Any, problems: Sequence[str]) -> Sequence[Cause]:
     """One cause a problem with the value."""
     return [causes.invalid(path, value, problem) for problem in problems] if problems else ()
+
+
+def driver_name(path: str, name: str) -> Causes:
+    """The name of a CSI driver, or of one for devices."""
+    if len(name) > _DRIVER_MAX:
+        yield causes.too_long(path, _DRIVER_MAX)
+    yield from needed(path, name, lambda text: names.subdomain_problems(text.lower()))
 
 
 def label(path: str, value: str) -> Causes:
@@ -127,8 +135,13 @@ def one_of(path: str, value: str, allowed: Sequence[str]) -> Causes:
     return [causes.unsupported(path, value, allowed) if value else causes.required(path)]
 
 
-def immutable(path: str, new: Any, old: Any) -> Causes:
-    return () if new == old else [causes.invalid(path, new, IMMUTABLE)]
+def immutable(path: str, new: Mapping[str, Any], old: Mapping[str, Any], *names: str) -> Causes:
+    """Fields of an object, or of the part at a path, that may not change."""
+    return [
+        causes.invalid(f"{path}.{name}" if path else name, new.get(name), IMMUTABLE)
+        for name in names
+        if new.get(name) != old.get(name)
+    ]
 
 
 @lru_cache(maxsize=1024)  # those of a node are in the status of each of its pods
@@ -212,11 +225,6 @@ SETS, PRESENCE = ("In", "NotIn"), ("Exists", "DoesNotExist")
 VALUES_NEEDED = "must be specified when `operator` is 'In' or 'NotIn'"
 VALUES_BARRED = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
 NO_OPERATOR = "not a valid selector operator"
-
-
-def immutable_selector(new: Mapping[str, Any], old: Mapping[str, Any]) -> Causes:
-    """That of a workload, given its specs."""
-    return immutable("spec.selector", new.get("selector"), old.get("selector"))
 
 
 def label_selector(path: str, selector: Mapping[str, Any] | None) -> Causes:

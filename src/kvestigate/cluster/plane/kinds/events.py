@@ -117,9 +117,7 @@ _FIXED = (
 def _kept(new: Object, old: Object) -> Causes:
     if new.get("series") != old.get("series"):
         yield from _series(new.get("series"))
-    for field in _FIXED:
-        path = "reportingController" if field == "reportingComponent" else field
-        yield from checks.immutable(path, new.get(field), old.get(field))
+    yield from checks.immutable("", new, old, *_FIXED)
 
 
 # events.k8s.io/v1 -> v1

@@ -35,11 +35,9 @@ class PriorityClassKind(Kind):
         yield from checks.one_of("preemptionPolicy", obj["preemptionPolicy"], _POLICIES)
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
-        found = []
         if new.get("value", 0) != old.get("value", 0):
-            found.append(causes.forbidden("value", "may not be changed in an update."))
-        policies = new["preemptionPolicy"], old["preemptionPolicy"]
-        return [*found, *checks.immutable("preemptionPolicy", *policies)]
+            yield causes.forbidden("value", "may not be changed in an update.")
+        yield from checks.immutable("", new, old, "preemptionPolicy")
 
     def is_new_generation(self, new: Object, old: Object) -> bool:
         return False  # what it could count cannot change

@@ -32,7 +32,7 @@ class RuntimeClassKind(Kind):
             yield from _duplicates("scheduling.tolerations", tolerations)
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
-        return checks.immutable("handler", new.get("handler"), old.get("handler"))
+        return checks.immutable("", new, old, "handler")
 
 
 def _duplicates(path: str, tolerations: list[Object]) -> Causes:

@@ -75,4 +75,4 @@ class ControllerRevisionKind(Kind):
         return found
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
-        return checks.immutable("data", new.get("data"), old.get("data"))
+        return checks.immutable("", new, old, "data")

@@ -19,7 +19,7 @@ from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.store.body import HOLE
 from kvestigate.cluster.plane.store.model import Item, Mutation, Put, Remove
 from kvestigate.cluster.plane.store.state import PlaneState
-from kvestigate.kube.causes import Cause, Causes
+from kvestigate.kube.causes import Causes
 
 _NAMES = (
     ("plural", "PluralConflict"),
@@ -72,15 +72,13 @@ class DefinitionKind(Kind):
         return [*definition_rules.check(new), *self.validate_update(new, old, scene)]
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
-        after, before = new["spec"], old["spec"]
-        found: list[Cause] = []
+        specs = new["spec"], old["spec"]
+        names = new["spec"]["names"], old["spec"]["names"]
         if _is_established(old):
-            found += immutable("spec.scope", after.get("scope", ""), before.get("scope", ""))
-            kinds = after["names"].get("kind", ""), before["names"].get("kind", "")
-            found += immutable("spec.names.kind", *kinds)
-        found += immutable("spec.group", after.get("group", ""), before.get("group", ""))
-        plurals = after["names"].get("plural", ""), before["names"].get("plural", "")
-        return [*found, *immutable("spec.names.plural", *plurals)]
+            yield from immutable("spec", *specs, "scope")
+            yield from immutable("spec.names", *names, "kind")
+        yield from immutable("spec", *specs, "group")
+        yield from immutable("spec.names", *names, "plural")
 
     def warnings(self, obj: Object) -> list[str]:
         schemas = [*definition_rules.schemas(obj["spec"])]

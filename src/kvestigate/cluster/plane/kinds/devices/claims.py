@@ -49,7 +49,7 @@ class ResourceClaimKind(Kind):
         return _admin(obj["spec"]["devices"], namespace, scene.state)
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
-        return checks.immutable("spec", new["spec"], old["spec"])
+        return checks.immutable("", new, old, "spec")
 
 
 class ResourceClaimTemplateKind(Kind):
@@ -71,7 +71,7 @@ class ResourceClaimTemplateKind(Kind):
         return _admin(claim["devices"], namespace, scene.state)
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
-        return checks.immutable("spec", new["spec"], old["spec"])
+        return checks.immutable("", new, old, "spec")
 
 
 def _default(spec: Object) -> None:

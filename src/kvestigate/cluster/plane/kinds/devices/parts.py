@@ -17,7 +17,7 @@ from kvestigate.kube.cel import CompileError, compiled
 
 EFFECTS = ("NoExecute", "NoSchedule", "None")
 _OPERATORS = ("Equal", "Exists")
-_DRIVER_MAX, _IDENTIFIER_MAX = 63, 32
+_IDENTIFIER_MAX = 32
 _SELECTORS_MAX, _SELECTOR_MAX, _PARAMETERS_MAX = 32, 10 * 1024, 10 * 1024
 _IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 _is_identifier = re.compile(_IDENTIFIER).fullmatch
@@ -26,15 +26,6 @@ _NO_IDENTIFIER = (
     "alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for "
     f"validation is '{_IDENTIFIER}')"
 )
-
-
-def driver_name(path: str, name: str) -> Causes:
-    if not name:
-        yield causes.required(path)
-        return
-    if len(name) > _DRIVER_MAX:
-        yield causes.too_long(path, _DRIVER_MAX)
-    yield from checks.each(path, name, names.subdomain_problems(name.lower()))
 
 
 def qualified_name(path: str, name: str) -> Causes:
@@ -48,7 +39,7 @@ def qualified_name(path: str, name: str) -> Causes:
     if not domain:
         yield causes.invalid(path, "", "the domain must not be empty")
     else:
-        yield from driver_name(path, domain)
+        yield from checks.driver_name(path, domain)
     if not identifier:
         yield causes.invalid(path, "", "the name must not be empty")
     else:
@@ -141,7 +132,7 @@ def configuration(path: str, config: Object) -> Causes:
         yield causes.required(f"{path}.opaque")
         return
     told, at = config["opaque"], f"{path}.opaque"
-    yield from driver_name(f"{at}.driver", told.get("driver", ""))
+    yield from checks.driver_name(f"{at}.driver", told.get("driver", ""))
     parameters = told.get("parameters")
     if parameters is None:
         yield causes.required(f"{at}.parameters")

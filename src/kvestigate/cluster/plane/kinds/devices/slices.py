@@ -69,13 +69,11 @@ def _date_taints(spec: Object, now: float) -> None:
 
 
 def _slice(spec: Object, before: Object | None) -> Causes:
-    yield from devices.driver_name("spec.driver", spec.get("driver", ""))
+    yield from checks.driver_name("spec.driver", spec.get("driver", ""))
     yield from _pool("spec.pool", spec["pool"])
     if before is not None:
-        names = spec["pool"].get("name"), before["pool"].get("name")
-        yield from checks.immutable("spec.pool.name", *names)
-        for field in ("driver", "nodeName"):
-            yield from checks.immutable(f"spec.{field}", spec.get(field), before.get(field))
+        yield from checks.immutable("spec.pool", spec["pool"], before["pool"], "name")
+        yield from checks.immutable("spec", spec, before, "driver", "nodeName")
     yield from _places("spec", spec)
     offered, counted = spec.get("devices") or [], spec.get("sharedCounters") or []
     if offered and counted:

@@ -35,11 +35,10 @@ class EndpointSliceKind(Kind):
         return [*_head(obj), *_endpoints(obj)]
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
-        found = list(_head(new))
+        yield from _head(new)
         if new.get("endpoints") != old.get("endpoints"):
-            found += _endpoints(new)
-        types = new.get("addressType"), old.get("addressType")
-        return [*found, *checks.immutable("addressType", *types)]
+            yield from _endpoints(new)
+        yield from checks.immutable("", new, old, "addressType")
 
     def warnings(self, obj: Object) -> list[str]:
         deprecated = obj["addressType"] == "FQDN"

@@ -108,8 +108,8 @@ class IngressClassKind(Kind):
             yield from label(f"{path}.namespace", namespace)
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
-        controllers = new["spec"].get("controller", ""), old["spec"].get("controller", "")
-        return [*checks.immutable("spec.controller", *controllers), *self.validate(new, scene)]
+        yield from checks.immutable("spec", new["spec"], old["spec"], "controller")
+        yield from self.validate(new, scene)
 
 
 def _host(path: str, host: str) -> Causes:

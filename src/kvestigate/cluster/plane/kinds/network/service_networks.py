@@ -34,8 +34,7 @@ class IPAddressKind(Kind):
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         if "parentRef" in new["spec"]:
-            parents = new["spec"]["parentRef"], old["spec"].get("parentRef")
-            yield from checks.immutable("spec.parentRef", *parents)
+            yield from checks.immutable("spec", new["spec"], old["spec"], "parentRef")
 
 
 class ServiceCIDRKind(Kind):
@@ -65,11 +64,11 @@ def _networks(cidrs: list[str]) -> Causes:
 
 def _changes(new: list[str], old: list[str]) -> Causes:
     """One family may be added to the other; nothing else may change."""
-    if len(new) == len(old):
-        for index, cidr in enumerate(new):
-            yield from checks.immutable(f"spec.cidrs[{index}]", cidr, old[index])
-    elif len(old) == 1 and len(new) == 2:
-        yield from checks.immutable("spec.cidrs[0]", new[0], old[0])
-        yield from _networks(new)
-    else:
+    if len(new) != len(old) and (len(old), len(new)) != (1, 2):
         yield causes.invalid("spec.cidrs", new, checks.IMMUTABLE)
+        return
+    for index, (cidr, before) in enumerate(zip(new, old, strict=False)):
+        if cidr != before:
+            yield causes.invalid(f"spec.cidrs[{index}]", cidr, checks.IMMUTABLE)
+    if len(new) > len(old):
+        yield from _networks(new)

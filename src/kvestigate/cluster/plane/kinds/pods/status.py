@@ -48,9 +48,7 @@ def validate_pod_status(new: Object, old: Object) -> Causes:
         if old["spec"].get("nodeName"):
             why = "may not be set on pods that are already bound to a node"
             yield causes.forbidden("status.nominatedNodeName", why)
-    yield from checks.immutable(
-        "status.qosClass", status.get("qosClass", ""), before.get("qosClass", "")
-    )
+    yield from checks.immutable("status", status, before, "qosClass")
     for field in ("podIPs", "hostIPs"):
         for index, address in enumerate(status.get(field) or ()):
             yield from checks.ip(f"status.{field}[{index}]", address.get("ip", ""))

@@ -32,7 +32,6 @@ _HOST_PATH_TYPES = (
     "FileOrCreate",
     "Socket",
 )
-_DRIVER_MAX = 63
 TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX = 600, 2**32
 MOUNTED_TOKEN_SECONDS = 3607
 
@@ -238,18 +237,8 @@ def _token(path: str, at: str, source: Object) -> Causes:
         yield from paths.unreserved(f"{path}.path", source["path"])
 
 
-def validate_driver_name(path: str, driver: str) -> Causes:
-    """The name of a CSI driver."""
-    if not driver:
-        yield causes.required(path)
-        return
-    if len(driver) > _DRIVER_MAX:
-        yield causes.too_long(path, _DRIVER_MAX)
-    yield from each(path, driver, names.subdomain_problems(driver.lower()))
-
-
 def _csi(path: str, source: Object) -> Causes:
-    yield from validate_driver_name(f"{path}.driver", source["driver"])
+    yield from checks.driver_name(f"{path}.driver", source["driver"])
     if "nodePublishSecretRef" in source:
         name = source["nodePublishSecretRef"].get("name", "")
         if not name:

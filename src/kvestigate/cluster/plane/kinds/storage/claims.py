@@ -62,17 +62,15 @@ class ClaimKind(Kind):
             capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
             if quantities.parse(size) <= quantities.parse(capacity):
                 yield causes.forbidden(_STORAGE, "field can not be less than status.capacity")
-        yield from checks.immutable("volumeMode", spec.get("volumeMode"), before.get("volumeMode"))
+        yield from checks.immutable("", spec, before, "volumeMode")
         yield from _attributes(spec, old)
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
-        found = []
         for name, amount in ((new.get("status") or {}).get("capacity") or {}).items():
-            if quantities.whole(amount) < 0:
+            value = quantities.whole(amount)
+            if value < 0:
                 why = "must be a valid resource quantity"
-                value = quantities.whole(amount)
-                found.append(causes.invalid(f"status.capacity[{name}]", value, why))
-        return found
+                yield causes.invalid(f"status.capacity[{name}]", value, why)
 
     def warnings(self, obj: Object) -> list[str]:
         return claim_warnings("spec", obj["spec"])

@@ -6,14 +6,13 @@ from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
-from kvestigate.kube import causes, names
+from kvestigate.kube import causes
 from kvestigate.kube.causes import Causes
 
 _PARAMETERS_MAX, _PARAMETERS_SIZE = 512, 256 * 1024
 _RECLAIM_POLICIES = ("Delete", "Retain")
 _BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
 _FIXED = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
-_DRIVER_MAX = 63
 PROTECTION = "kubernetes.io/vac-protection"
 """A finalizer: a class stays as long as a volume has it."""
 
@@ -45,11 +44,7 @@ class StorageClassKind(Kind):
             seen.append(requirements)
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
-        return [
-            cause
-            for name in _FIXED
-            for cause in checks.immutable(name, new.get(name), old.get(name))
-        ]
+        return checks.immutable("", new, old, *_FIXED)
 
 
 class VolumeAttributesClassKind(Kind):
@@ -72,16 +67,6 @@ class VolumeAttributesClassKind(Kind):
             if new.get(name) != old.get(name):
                 yield causes.forbidden(name, f"updates to {name} are forbidden.")
         yield from self.validate(new, scene)
-
-
-def driver_name(path: str, name: str) -> Causes:
-    """The name of a CSI driver."""
-    if not name:
-        yield causes.required(path)
-        return
-    if len(name) > _DRIVER_MAX:
-        yield causes.too_long(path, _DRIVER_MAX)
-    yield from checks.each(path, name, names.subdomain_problems(name.lower()))
 
 
 def _provisioner(path: str, name: str) -> Causes:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import INT32_MAX
 from kvestigate.cluster.plane.kinds.podspec.defaults import default_volume, round_amounts
-from kvestigate.cluster.plane.kinds.storage.classes import driver_name
 from kvestigate.cluster.plane.kinds.storage.volumes import inline_volume
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, quantities
-from kvestigate.kube.causes import Cause, Causes
+from kvestigate.kube.causes import Causes
 
 _GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLES = ("Persistent", "Ephemeral")
@@ -53,15 +52,8 @@ class CSIDriverKind(Kind):
             yield causes.invalid("spec.serviceAccountTokenInSecrets", in_secrets, why)
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
-        spec, before = new["spec"], old["spec"]
-        modes = spec["volumeLifecycleModes"], before["volumeLifecycleModes"]
-        return [
-            # The name of the field is the server's.
-            *checks.immutable(
-                "spec.attachedRequired", spec["attachRequired"], before["attachRequired"]
-            ),
-            *checks.immutable("spec.volumeLifecycleModes", *modes),
-        ]
+        fixed = ("attachRequired", "volumeLifecycleModes")
+        return checks.immutable("spec", new["spec"], old["spec"], *fixed)
 
     def warnings(self, obj: Object) -> list[str]:
         spec = obj["spec"]
@@ -87,7 +79,7 @@ class CSINodeKind(Kind):
         seen: set[str] = set()
         for index, driver in enumerate(drivers):
             path, node = f"spec.drivers[{index}]", driver.get("nodeID", "")
-            yield from driver_name(f"{path}.name", driver.get("name", ""))
+            yield from checks.driver_name(f"{path}.name", driver.get("name", ""))
             if not node:
                 yield causes.required(f"{path}.nodeID")
             if len(node) > _NODE_ID_MAX:
@@ -101,30 +93,25 @@ class CSINodeKind(Kind):
             yield from _topology(path, driver.get("topologyKeys") or [])
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
-        before = {it["name"]: _identity(it) for it in old["spec"].get("drivers") or ()}
-        found: list[Cause] = []
+        before = {driver["name"]: driver for driver in old["spec"].get("drivers") or ()}
         for driver in new["spec"].get("drivers") or ():
-            shown = _identity(driver)
-            if before.get(driver["name"], shown) != shown:
-                found.append(causes.invalid("spec.drivers", shown, checks.IMMUTABLE))
-        return found
+            was = before.get(driver["name"], driver)
+            if any(driver.get(field) != was.get(field) for field in ("nodeID", "topologyKeys")):
+                yield causes.invalid("spec.drivers", driver, checks.IMMUTABLE)
 
 
 class CSIStorageCapacityKind(Kind):
     updates_unconditionally = False
 
     def validate(self, obj: Object, scene: Scene) -> Causes:
-        found = list(checks.label_selector("nodeTopology", obj.get("nodeTopology")))
-        found += checks.subdomain("storageClassName", obj.get("storageClassName", ""))
-        amount = obj.get("capacity")
-        if amount is not None and quantities.parse(amount).nanos < 0:
-            found.append(causes.invalid("capacity", amount, checks.NOT_NEGATIVE))
-        return found
+        yield from checks.label_selector("nodeTopology", obj.get("nodeTopology"))
+        yield from checks.subdomain("storageClassName", obj.get("storageClassName", ""))
+        amount = obj.get("capacity", "0")
+        if quantities.parse(amount).nanos < 0:
+            yield causes.invalid("capacity", amount, checks.NOT_NEGATIVE)
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
-        names = ("nodeTopology", "storageClassName")
-        changes = ((name, new.get(name), old.get(name)) for name in names)
-        return [cause for each in changes for cause in checks.immutable(*each)]
+        return checks.immutable("", new, old, "nodeTopology", "storageClassName")
 
 
 class VolumeAttachmentKind(Kind):
@@ -142,19 +129,7 @@ class VolumeAttachmentKind(Kind):
         return [*_attachment(obj["spec"]), *_state(obj["status"])]
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
-        if new["spec"] == old["spec"]:
-            return []
-        spec = new["spec"]
-        source = spec["source"]
-        shown = {
-            "Attacher": spec["attacher"],
-            "Source": {
-                "PersistentVolumeName": source.get("persistentVolumeName"),
-                "InlineVolumeSpec": source.get("inlineVolumeSpec"),
-            },
-            "NodeName": spec["nodeName"],
-        }
-        return [causes.invalid("spec", shown, checks.IMMUTABLE)]
+        return checks.immutable("", new, old, "spec")
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         return self.validate(new, scene)
@@ -187,18 +162,9 @@ def _topology(path: str, keys: list[str]) -> Causes:
         yield from checks.label_key(path, key)
 
 
-def _identity(driver: Object) -> Object:
-    return {
-        "Name": driver.get("name", ""),
-        "NodeID": driver.get("nodeID", ""),
-        "TopologyKeys": driver.get("topologyKeys"),
-        "Allocatable": None,
-    }
-
-
 def _attachment(spec: Object) -> Causes:
     source, path = spec["source"], "spec.source"
-    yield from driver_name("spec.attacher", spec.get("attacher", ""))
+    yield from checks.driver_name("spec.attacher", spec.get("attacher", ""))
     named, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
     if named is None and inline is None:
         yield causes.required(path, _ONE_SOURCE)

@@ -11,7 +11,6 @@ from kvestigate.cluster.plane.kinds.podspec.scheduling import validate_node_sele
 from kvestigate.cluster.plane.kinds.podspec.volumes import (
     STORAGE_SYSTEMS,
     Check,
-    validate_driver_name,
     validate_host_path,
     validate_nfs,
 )
@@ -93,7 +92,7 @@ class VolumeKind(Kind):
         if new != old:
             why = "spec.persistentvolumesource is immutable after creation"
             yield causes.forbidden("spec.persistentvolumesource", f"{why}\n{difference(old, new)}")
-        yield from checks.immutable("volumeMode", spec["volumeMode"], before.get("volumeMode"))
+        yield from checks.immutable("", spec, before, "volumeMode")
         affinity, was = spec.get("nodeAffinity"), before.get("nodeAffinity")
         if was is not None and affinity != was:
             why = f"{checks.IMMUTABLE}, except for updating from beta label to GA"
@@ -183,7 +182,7 @@ def _local(path: str, source: Object) -> Causes:
 
 
 def _csi(path: str, source: Object) -> Causes:
-    yield from validate_driver_name(f"{path}.driver", source["driver"])
+    yield from checks.driver_name(f"{path}.driver", source["driver"])
     if not source["volumeHandle"]:
         yield causes.required(f"{path}.volumeHandle")
     for ref in _SECRETS:

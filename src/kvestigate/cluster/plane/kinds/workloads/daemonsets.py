@@ -74,7 +74,7 @@ class DaemonSetKind(shared.Workload):
         yield from self.validate(new, scene)
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
-        return checks.immutable_selector(new["spec"], old["spec"])
+        return checks.immutable("spec", new["spec"], old["spec"], "selector")
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         return [

@@ -51,7 +51,7 @@ class DeploymentKind(shared.Replicated):
         return [*_spec(new["spec"], old["spec"]), *self.validate_update(new, old, scene)]
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
-        return checks.immutable_selector(new["spec"], old["spec"])
+        return checks.immutable("spec", new["spec"], old["spec"], "selector")
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         status = new["status"]

@@ -252,17 +252,16 @@ def _restarts(path: str, spec: Object) -> Causes:
 def _changes(new: Object, old: Object) -> Causes:
     spec, before = new["spec"], old["spec"]
     yield from _completions(spec, before)
-    yield from checks.immutable_selector(spec, before)
+    yield from checks.immutable("spec", spec, before, "selector")
     yield from _template_changes(new, old)
-    for name in _FIXED:
-        yield from checks.immutable(f"spec.{name}", spec.get(name), before.get(name))
+    yield from checks.immutable("spec", spec, before, *_FIXED)
 
 
 def _completions(spec: Object, before: Object) -> Causes:
-    wanted, was = spec.get("completions"), before.get("completions")
+    wanted = spec.get("completions")
     if spec["completionMode"] != "Indexed":
-        yield from checks.immutable("spec.completions", wanted, was)
-    elif wanted not in (was, None, spec["parallelism"]):
+        yield from checks.immutable("spec", spec, before, "completions")
+    elif wanted not in (before.get("completions"), None, spec["parallelism"]):
         why = "can only be modified in tandem with spec.parallelism"
         yield causes.invalid("spec.completions", wanted, why)
 
@@ -272,11 +271,10 @@ def _template_changes(new: Object, old: Object) -> Causes:
     if template == before:
         return
     if _may_change_template(old):
-        template, before = _essential(template), _essential(before)
-        pods = template["spec"], before["spec"]
-        yield from checks.immutable("spec.template.spec", *pods)
+        parts = _essential(template), _essential(before)
+        yield from checks.immutable("spec.template", *parts, "spec")
     else:
-        yield from checks.immutable("spec.template", template, before)
+        yield causes.invalid("spec.template", template, checks.IMMUTABLE)
 
 
 def _may_change_template(job: Object) -> bool:
