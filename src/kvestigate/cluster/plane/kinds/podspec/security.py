@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kvestigate.cluster.plane.kinds.checks import INT32_MAX, between
+from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.podspec import paths
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Causes
@@ -21,52 +21,25 @@ _PROFILE_MAX = 4095
 
 
 def validate_pod_security(path: str, context: Object, spec: Object) -> Causes:
-    for name in ("fsGroup", "runAsUser", "runAsGroup"):
-        yield from _id(f"{path}.{name}", context.get(name))
-    for index, group in enumerate(context.get("supplementalGroups") or ()):
-        yield from _id(f"{path}.supplementalGroups[{index}]", group)
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         why = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield causes.invalid(f"{path}.shareProcessNamespace", True, why)
+    yield from checks.fields(path, context, _POD_RULES)
     if "sysctls" in context:
         yield from _sysctls(f"{path}.sysctls", context["sysctls"], spec)
-    yield from _choice(path, context, "fsGroupChangePolicy", ("Always", "OnRootMismatch"))
-    yield from _seccomp(path, context)
-    yield from _app_armor(path, context)
-    yield from _choice(path, context, "supplementalGroupsPolicy", ("Merge", "Strict"))
-    yield from _choice(path, context, "seLinuxChangePolicy", ("Recursive",))
 
 
 def validate_container_security(path: str, context: Object, *, host_users: bool) -> Causes:
-    yield from _id(f"{path}.runAsUser", context.get("runAsUser"))
-    yield from _id(f"{path}.runAsGroup", context.get("runAsGroup"))
-    if "procMount" in context:
-        yield from _choice(path, context, "procMount", ("Default", "Unmasked"))
-        if host_users and context["procMount"] == "Unmasked":
-            why = "`hostUsers` must be false to use `Unmasked`"
-            yield causes.invalid(f"{path}.procMount", "Unmasked", why)
-    yield from _seccomp(path, context)
+    if host_users and context.get("procMount") == "Unmasked":
+        why = "`hostUsers` must be false to use `Unmasked`"
+        yield causes.invalid(f"{path}.procMount", "Unmasked", why)
+    yield from checks.fields(path, context, _CONTAINER_RULES)
     if context.get("allowPrivilegeEscalation") is False:
+        why = "cannot set `allowPrivilegeEscalation` to false and"
         if context.get("privileged"):
-            why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            yield causes.invalid(path, context, why)
-        if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
-            why = (
-                "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` "
-                "CAP_SYS_ADMIN"
-            )
-            yield causes.invalid(path, context, why)
-    yield from _app_armor(path, context)
-
-
-def _id(path: str, value: int | None) -> Causes:
-    if value is not None and not 0 <= value <= INT32_MAX:
-        yield causes.invalid(path, value, between(0, INT32_MAX))
-
-
-def _choice(path: str, context: Object, name: str, allowed: tuple[str, ...]) -> Causes:
-    if name in context and context[name] not in allowed:
-        yield causes.unsupported(f"{path}.{name}", context[name], allowed)
+            yield causes.invalid(path, context, f"{why} `privileged` to true")
+        if "CAP_SYS_ADMIN" in (context.get("capabilities") or {}).get("add", ()):
+            yield causes.invalid(path, context, f"{why} `capabilities.Add` CAP_SYS_ADMIN")
 
 
 def _sysctls(path: str, sysctls: list[Object], spec: Object) -> Causes:
@@ -91,42 +64,55 @@ def _of_ipc(name: str) -> bool:
     return name == "kernel.sem" or name.startswith(("kernel.shm", "kernel.msg", "fs.mqueue."))
 
 
-def _seccomp(path: str, context: Object) -> Causes:
-    profile = context.get("seccompProfile")
-    if profile is None:
-        return
-    at, type_, local = f"{path}.seccompProfile", profile["type"], profile.get("localhostProfile")
+def _seccomp(path: str, profile: Object) -> Causes:
+    type_, local, at = profile["type"], profile.get("localhostProfile"), f"{path}.localhostProfile"
     if not type_:
-        yield causes.required(f"{at}.type", "type is required when seccompProfile is set")
-    elif type_ not in _PROFILES:
-        yield causes.unsupported(f"{at}.type", type_, _PROFILES)
+        yield causes.required(f"{path}.type", "type is required when seccompProfile is set")
+    else:
+        yield from checks.choice(f"{path}.type", type_, _PROFILES)
     if type_ == "Localhost":
         if local is None:
-            why = "must be set when seccomp type is Localhost"
-            yield causes.required(f"{at}.localhostProfile", why)
+            yield causes.required(at, "must be set when seccomp type is Localhost")
         else:
-            yield from paths.descending(f"{at}.localhostProfile", local)
+            yield from paths.descending(at, local)
     elif local is not None:
-        why = "can only be set when seccomp type is Localhost"
-        yield causes.invalid(f"{at}.localhostProfile", profile, why)
+        yield causes.invalid(at, profile, "can only be set when seccomp type is Localhost")
 
 
-def _app_armor(path: str, context: Object) -> Causes:
-    profile = context.get("appArmorProfile")
-    if profile is None:
-        return
-    at, type_, local = f"{path}.appArmorProfile", profile["type"], profile.get("localhostProfile")
-    place = f"{at}.localhostProfile"
+def _app_armor(path: str, profile: Object) -> Causes:
+    type_, local, at = profile["type"], profile.get("localhostProfile"), f"{path}.localhostProfile"
     if type_ == "Localhost":
         if not local:
-            yield causes.required(place, "must be set when AppArmor type is Localhost")
+            yield causes.required(at, "must be set when AppArmor type is Localhost")
         elif local != local.strip():
-            yield causes.invalid(place, local, "must not be padded with whitespace")
+            yield causes.invalid(at, local, "must not be padded with whitespace")
         if local and len(local) > _PROFILE_MAX:
-            yield causes.too_long(place, _PROFILE_MAX)
+            yield causes.too_long(at, _PROFILE_MAX)
     elif not type_:
-        yield causes.required(f"{at}.type", "type is required when appArmorProfile is set")
+        yield causes.required(f"{path}.type", "type is required when appArmorProfile is set")
     elif type_ not in _PROFILES:
-        yield causes.unsupported(f"{at}.type", type_, _PROFILES)
+        yield causes.unsupported(f"{path}.type", type_, _PROFILES)
     elif local is not None:
-        yield causes.invalid(place, local, "can only be set when AppArmor type is Localhost")
+        yield causes.invalid(at, local, "can only be set when AppArmor type is Localhost")
+
+
+_id = checks.within(0, checks.INT32_MAX)
+
+_CONTAINER_RULES: dict[str, checks.Rule] = {
+    "runAsUser": _id,
+    "runAsGroup": _id,
+    "procMount": checks.choice_of("Default", "Unmasked"),
+    "seccompProfile": _seccomp,
+    "appArmorProfile": _app_armor,
+}
+_POD_RULES: dict[str, checks.Rule] = {
+    "fsGroup": _id,
+    "runAsUser": _id,
+    "runAsGroup": _id,
+    "supplementalGroups": checks.items(_id),
+    "fsGroupChangePolicy": checks.choice_of("Always", "OnRootMismatch"),
+    "seccompProfile": _seccomp,
+    "appArmorProfile": _app_armor,
+    "supplementalGroupsPolicy": checks.choice_of("Merge", "Strict"),
+    "seLinuxChangePolicy": checks.choice_of("Recursive"),
+}

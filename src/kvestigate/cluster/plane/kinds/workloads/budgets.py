@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.workloads import amounts, shared
+from kvestigate.cluster.plane.kinds.workloads import amounts
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Causes
 
-_COUNTERS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+_COUNTERS = dict.fromkeys(
+    ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"), checks.not_negative
+)
 _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 
@@ -41,8 +43,8 @@ class BudgetKind(Kind):
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         status = new["status"]
-        conditions = validate_conditions("status.conditions", status.get("conditions") or ())
-        return [*conditions, *shared.validate_counters(status, _COUNTERS)]
+        yield from validate_conditions("status.conditions", status.get("conditions") or ())
+        yield from checks.fields("status", status, _COUNTERS)
 
 
 _CONDITION_STATUSES = ("False", "True", "Unknown")

@@ -12,18 +12,6 @@ from kvestigate.kube.causes import Causes
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 """An annotation: what was once a field of the spec counts the changes of the template."""
 
-_COUNTERS = (
-    "currentNumberScheduled",
-    "numberMisscheduled",
-    "desiredNumberScheduled",
-    "numberReady",
-    "observedGeneration",
-    "updatedNumberScheduled",
-    "numberAvailable",
-    "numberUnavailable",
-    "collisionCount",
-)
-
 
 class DaemonSetKind(shared.Workload):
     def default(self, obj: Object) -> None:
@@ -75,12 +63,6 @@ class DaemonSetKind(shared.Workload):
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         return checks.immutable("spec", new["spec"], old["spec"], "selector")
-
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
-        return [
-            *shared.validate_counters(new["status"], _COUNTERS),
-            *shared.validate_collisions(new, old),
-        ]
 
     def warnings(self, obj: Object) -> list[str]:
         return self.template_warnings(obj)

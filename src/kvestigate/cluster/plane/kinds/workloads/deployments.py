@@ -9,17 +9,6 @@ from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Causes
 
-_COUNTERS = (
-    "observedGeneration",
-    "replicas",
-    "updatedReplicas",
-    "readyReplicas",
-    "availableReplicas",
-    "unavailableReplicas",
-    "terminatingReplicas",
-    "collisionCount",
-)
-
 
 class DeploymentKind(shared.Replicated):
     status_keeps = ("labels",)
@@ -52,17 +41,6 @@ class DeploymentKind(shared.Replicated):
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         return checks.immutable("spec", new["spec"], old["spec"], "selector")
-
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
-        status = new["status"]
-        return [
-            *shared.validate_counters(status, _COUNTERS),
-            *shared.validate_at_most_replicas(
-                status, ("updatedReplicas", "readyReplicas", "availableReplicas")
-            ),
-            *shared.validate_available(status, "readyReplicas"),
-            *shared.validate_collisions(new, old),
-        ]
 
 
 def _spec(spec: Object, before: Object | None = None) -> Causes:

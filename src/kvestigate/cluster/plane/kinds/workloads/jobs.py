@@ -26,7 +26,6 @@ _AMOUNTS = (
     "backoffLimitPerIndex",
     "maxFailedIndexes",
 )
-_COUNTERS = ("active", "succeeded", "failed", "ready", "terminating")
 _FIXED = (
     "completionMode",
     "podFailurePolicy",
@@ -81,9 +80,6 @@ class JobKind(shared.Workload):
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         return [*self.validate(new, scene), *_changes(new, old)]
-
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
-        return shared.validate_counters(new["status"], _COUNTERS)
 
     def template_warnings(self, obj: Object) -> list[str]:
         return spec_warnings("spec", obj["spec"])

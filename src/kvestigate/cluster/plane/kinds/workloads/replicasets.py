@@ -8,16 +8,6 @@ from kvestigate.cluster.plane.kinds.workloads import shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.kube.causes import Causes
 
-_COUNTERS = (
-    "replicas",
-    "fullyLabeledReplicas",
-    "readyReplicas",
-    "availableReplicas",
-    "observedGeneration",
-    "terminatingReplicas",
-)
-_AT_MOST_REPLICAS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-
 
 class ReplicaSetKind(shared.Replicated):
     def default(self, obj: Object) -> None:
@@ -32,14 +22,6 @@ class ReplicaSetKind(shared.Replicated):
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         return checks.immutable("spec", new["spec"], old["spec"], "selector")
-
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
-        status = new["status"]
-        return [
-            *shared.validate_counters(status, _COUNTERS),
-            *shared.validate_at_most_replicas(status, _AT_MOST_REPLICAS),
-            *shared.validate_available(status, "readyReplicas"),
-        ]
 
 
 def _spec(spec: Object, before: Object | None = None) -> Causes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.podspec import validate_pod_template, warn_of_template
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
@@ -14,6 +12,13 @@ from kvestigate.kube.selectors import LabelSelector
 
 MISMATCH = "`selector` does not match template `labels`"
 _MORE_THAN_REPLICAS = "cannot be greater than status.replicas"
+_SORTS = (
+    "fullyLabeledReplicas",
+    "updatedReplicas",
+    "currentReplicas",
+    "readyReplicas",
+    "availableReplicas",
+)
 
 
 class Workload(Kind):
@@ -22,6 +27,23 @@ class Workload(Kind):
     judges_whole = False
     counts_generations = True
     status_carries_metadata = True
+
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
+        """Counts are not negative, and the pods of one sort not more than all pods."""
+        status = new["status"]
+        for name, count in status.items():
+            if isinstance(count, int):
+                yield from checks.not_negative(f"status.{name}", count)
+        for name in filter(status.__contains__, _SORTS):
+            if status[name] > status.get("replicas", 0):
+                yield causes.invalid(f"status.{name}", status[name], _MORE_THAN_REPLICAS)
+        available = status.get("availableReplicas", 0)
+        if available > status.get("readyReplicas", 0):
+            why = "cannot be greater than readyReplicas"
+            yield causes.invalid("status.availableReplicas", available, why)
+        collisions, before = status.get("collisionCount", 0), old["status"].get("collisionCount")
+        if before is not None and collisions < before:
+            yield causes.invalid("status.collisionCount", collisions, "cannot be decremented")
 
     def template_warnings(self, obj: Object) -> list[str]:
         return warn_of_template(obj["spec"]["template"], "spec.template")
@@ -108,29 +130,6 @@ def validate_runs_forever(spec: Object, kind: str) -> Causes:
     if "activeDeadlineSeconds" in pod:
         why = f"activeDeadlineSeconds in {kind} is not Supported"
         yield causes.forbidden(f"{path}.activeDeadlineSeconds", why)
-
-
-def validate_counters(status: Object, names: Sequence[str]) -> Causes:
-    for name in names:
-        yield from checks.not_negative(f"status.{name}", status.get(name, 0))
-
-
-def validate_at_most_replicas(status: Object, names: Sequence[str]) -> Causes:
-    for name in names:
-        if status.get(name, 0) > status.get("replicas", 0):
-            yield causes.invalid(f"status.{name}", status.get(name, 0), _MORE_THAN_REPLICAS)
-
-
-def validate_available(status: Object, of: str) -> Causes:
-    available = status.get("availableReplicas", 0)
-    if available > status.get("readyReplicas", 0):
-        yield causes.invalid("status.availableReplicas", available, f"cannot be greater than {of}")
-
-
-def validate_collisions(new: Object, old: Object) -> Causes:
-    count, before = new["status"].get("collisionCount"), old["status"].get("collisionCount")
-    if before is not None and (count is None or count < before):
-        yield causes.invalid("status.collisionCount", count or 0, "cannot be decremented")
 
 
 def is_status(scene: Scene) -> bool:

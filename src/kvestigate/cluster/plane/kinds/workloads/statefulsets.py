@@ -20,16 +20,6 @@ _MUTABLE = (
     "persistentVolumeClaimRetentionPolicy",
     "minReadySeconds",
 )
-_COUNTERS = (
-    "replicas",
-    "readyReplicas",
-    "currentReplicas",
-    "updatedReplicas",
-    "availableReplicas",
-    "observedGeneration",
-    "collisionCount",
-)
-_AT_MOST_REPLICAS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
 
 
 class StatefulSetKind(shared.Workload):
@@ -76,15 +66,6 @@ class StatefulSetKind(shared.Workload):
             "forbidden"
         )
         return [causes.forbidden("spec", why)]
-
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
-        status = new["status"]
-        return [
-            *shared.validate_counters(status, _COUNTERS),
-            *shared.validate_at_most_replicas(status, _AT_MOST_REPLICAS),
-            *shared.validate_available(status, "status.readyReplicas"),
-            *shared.validate_collisions(new, old),
-        ]
 
     def warnings(self, obj: Object) -> list[str]:
         claims = _claim_warnings(obj["spec"], "")
