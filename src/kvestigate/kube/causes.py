@@ -80,8 +80,6 @@ def show(value: Any) -> str:
     """A value as Kubernetes prints it inside a cause."""
     if value is None:
         return "null"
-    if isinstance(value, str) and not value.isprintable():
-        return _quoted(value)
     if isinstance(value, float):
         return _number(value)
     text = _encode(value).decode()
@@ -106,34 +104,6 @@ _LONGEST = 1e21
 """From here on Go writes numbers with an exponent."""
 
 _encode = msgspec.json.Encoder().encode
-
-_ESCAPES = {
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-    '"': '\\"',
-    "\\": "\\\\",
-}
-
-
-def _quoted(text: str) -> str:
-    """As Go quotes a text with characters that cannot be printed."""
-    return f'"{"".join(map(_escaped, text))}"'
-
-
-def _escaped(char: str) -> str:
-    if char in _ESCAPES:
-        return _ESCAPES[char]
-    if char.isprintable():
-        return char
-    code = ord(char)
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def reject(kind: str, group: str, name: str, causes: Iterable[Cause]) -> Invalid:

@@ -7,7 +7,6 @@ from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Causes
 
-_STATUSES = ("True", "False", "Unknown")
 _GROUP_PRIORITY_MAX, _VERSION_PRIORITY_MAX = 20000, 1000
 
 
@@ -24,14 +23,6 @@ class APIServiceKind(Kind):
 
     def validate(self, obj: Object, scene: Scene) -> Causes:
         return [*_name(obj), *_spec(obj["spec"])]
-
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
-        conditions = enumerate(new["status"].get("conditions") or ())
-        return [
-            causes.unsupported(f"status.conditions[{index}].status", it.get("status"), _STATUSES)
-            for index, it in conditions
-            if it.get("status") not in _STATUSES
-        ]
 
 
 def _name(obj: Object) -> Causes:

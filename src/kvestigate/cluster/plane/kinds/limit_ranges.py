@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from kvestigate.cluster.plane.kinds import checks, resource_names
 from kvestigate.cluster.plane.kinds.podspec.defaults import round_amounts
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names, quantities
-from kvestigate.kube.causes import Cause, Causes
+from kvestigate.kube.causes import Causes
 from kvestigate.kube.quantities import Quantity
 
 _TYPES = ("Pod", "Container", "PersistentVolumeClaim")
@@ -42,7 +40,7 @@ class LimitRangeKind(Kind):
             seen.add(type_)
             yield from _names(at, limit)
             for name in dict.fromkeys(name for field in _FIELDS for name in limit.get(field) or ()):
-                yield from _Range(at, limit, name).problems()
+                yield from _contradictions(at, limit, name)
 
 
 def _default(limit: Object) -> None:
@@ -86,64 +84,48 @@ def _storage(path: str, limit: Object) -> Causes:
         yield causes.required(f"{path}.limits", why)
 
 
-class _Range:
-    """The bounds and defaults of one resource, which must not contradict each other."""
+_ORDERED = (
+    # The lower field, the higher one, the one that is reported, and how they are called.
+    ("min", "max", "min", "min value", "max value"),
+    ("min", "defaultRequest", "defaultRequest", "min value", "default request value"),
+    ("defaultRequest", "max", "defaultRequest", "default request value", "max value"),
+    (
+        "defaultRequest",
+        "default",
+        "defaultRequest",
+        "default request value",
+        "default limit value",
+    ),
+    ("min", "default", "default", "min value", "default value"),
+    ("default", "max", "default", "default value", "max value"),
+)
 
-    def __init__(self, path: str, limit: Object, name: str) -> None:
-        self._path = path
-        self._name = name
-        self._text = {
-            field: limit[field][name] for field in _FIELDS if name in (limit.get(field) or ())
-        }
-        if limit["type"] == "Pod":
-            self._text.pop("default", None)
-            self._text.pop("defaultRequest", None)
 
-    def problems(self) -> Causes:
-        least, most, default, request = "min", "max", "default", "defaultRequest"
-        yield from self._above(least, most, least, "min value", "max value")
-        yield from self._above(least, request, request, "min value", "default request value")
-        yield from self._above(request, most, request, "default request value", "max value")
-        yield from self._above(
-            request, default, request, "default request value", "default limit value"
-        )
-        yield from self._above(least, default, default, "min value", "default value", shown=least)
-        yield from self._above(default, most, default, "default value", "max value", shown=most)
-        yield from self._ratio()
-        if not resource_names.overcommits(self._name):
-            yield from self._unequal()
+def _contradictions(path: str, limit: Object, name: str) -> Causes:
+    """The bounds and defaults of one resource must not contradict each other."""
+    ignored = ("default", "defaultRequest") if limit["type"] == "Pod" else ()
+    fields = [field for field in _FIELDS if field not in ignored and name in limit.get(field, ())]
+    texts = {field: limit[field][name] for field in fields}
+    amounts = {field: quantities.parse(text) for field, text in texts.items()}
+    for low, high, told, low_name, high_name in _ORDERED:
+        if low in texts and high in texts and amounts[low] > amounts[high]:
+            why = f"{low_name} {texts[low]} is greater than {high_name} {texts[high]}"
+            yield causes.invalid(f"{path}.{told}[{name}]", texts[told], why)
+    if "maxLimitRequestRatio" in texts:
+        yield from _ratio(f"{path}.maxLimitRequestRatio[{name}]", texts, amounts)
+    both = "default" in texts and "defaultRequest" in texts
+    if both and not resource_names.overcommits(name):
+        default, request = texts["default"], texts["defaultRequest"]
+        if amounts["default"] != amounts["defaultRequest"]:
+            why = f"default value {default} must equal to defaultRequest value {request} in {name}"
+            yield causes.invalid(f"{path}.defaultRequest[{name}]", request, why)
 
-    def _above(
-        self, low: str, high: str, at: str, low_name: str, high_name: str, shown: str = ""
-    ) -> Iterator[Cause]:
-        if low not in self._text or high not in self._text:
-            return
-        if self._amount(low) > self._amount(high):
-            why = f"{low_name} {self._text[low]} is greater than {high_name} {self._text[high]}"
-            yield causes.invalid(self._at(at), self._text[shown or at], why)
 
-    def _ratio(self) -> Causes:
-        text = self._text.get("maxLimitRequestRatio")
-        if text is None:
-            return
-        ratio, at = self._amount("maxLimitRequestRatio"), self._at("maxLimitRequestRatio")
-        if ratio.millis < 1000:
-            yield causes.invalid(at, text, f"ratio {text} is less than 1")
-        if "min" in self._text and "max" in self._text and self._amount("min"):
-            most = self._amount("max").nanos / self._amount("min").nanos
-            if ratio.millis / 1000 > most:
-                yield causes.invalid(at, text, f"ratio {text} is greater than max/min = {most:f}")
-
-    def _unequal(self) -> Causes:
-        default, request = self._text.get("default"), self._text.get("defaultRequest")
-        if default is None or request is None:
-            return
-        if self._amount("default") != self._amount("defaultRequest"):
-            why = f"default value {default} must equal to defaultRequest value {request}"
-            yield causes.invalid(self._at("defaultRequest"), request, f"{why} in {self._name}")
-
-    def _amount(self, field: str) -> Quantity:
-        return quantities.parse(self._text[field])
-
-    def _at(self, field: str) -> str:
-        return f"{self._path}.{field}[{self._name}]"
+def _ratio(path: str, texts: dict[str, str], amounts: dict[str, Quantity]) -> Causes:
+    text, ratio = texts["maxLimitRequestRatio"], amounts["maxLimitRequestRatio"]
+    if ratio.millis < 1000:
+        yield causes.invalid(path, text, f"ratio {text} is less than 1")
+    if "max" in amounts and amounts.get("min"):
+        most = amounts["max"].nanos / amounts["min"].nanos
+        if ratio.millis / 1000 > most:
+            yield causes.invalid(path, text, f"ratio {text} is greater than max/min = {most:f}")

@@ -38,11 +38,8 @@ class NamespaceKind(Kind):
             new["spec"] = old.get("spec", {})
 
     def validate(self, obj: Object, scene: Scene) -> Causes:
-        return [
-            cause
-            for name in (obj.get("spec") or {}).get("finalizers") or ()
-            for cause in _finalizer(name)
-        ]
+        for name in (obj.get("spec") or {}).get("finalizers") or ():
+            yield from _finalizer(name)
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         ending = "deletionTimestamp" in new["metadata"]

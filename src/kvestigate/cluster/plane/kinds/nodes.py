@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from kvestigate.cluster.plane.kinds import checks, resource_names
 from kvestigate.cluster.plane.kinds.podspec.defaults import round_amounts
 from kvestigate.cluster.plane.kinds.podspec.scheduling import EFFECTS
@@ -11,11 +9,6 @@ from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Causes
 
-_is_feature = re.compile("[A-Z][a-zA-Z0-9]*(?:/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
-_FEATURE_FORM = (
-    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., "
-    "MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
-)
 _KEPT = 'except from "" to valid'
 
 
@@ -50,8 +43,6 @@ class NodeKind(Kind):
         spec, status = obj["spec"], obj["status"]
         yield from validate_taints("metadata.taints", spec.get("taints") or [])
         yield from _amounts(status)
-        yield from _swap(status)
-        yield from _features(status.get("declaredFeatures") or [])
         ranges = spec.get("podCIDRs") or []
         for index, value in enumerate(ranges):
             yield from checks.cidr(f"spec.podCIDRs[{index}]", value)
@@ -71,9 +62,7 @@ class NodeKind(Kind):
             yield causes.forbidden("spec.externalID", "may not be updated")
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
-        status = new["status"]
-        features = _features(status.get("declaredFeatures") or [])
-        return [*_amounts(status), *features, *_addresses(status)]
+        return _amounts(new["status"])
 
     def warnings(self, obj: Object) -> list[str]:
         found = []
@@ -111,32 +100,3 @@ def _amounts(status: Object) -> Causes:
     for field in ("capacity", "allocatable"):
         for name, amount in (status.get(field) or {}).items():
             yield from resource_names.validate_amount(f"status.{field}.{name}", name, amount)
-
-
-def _swap(status: Object) -> Causes:
-    capacity = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity", 1)
-    if capacity <= 0:
-        yield causes.invalid("metadata.nodeSwapStatus.capacity", capacity, checks.POSITIVE)
-
-
-def _features(features: list[str]) -> Causes:
-    """Names of what the node's kubelet can do, in order."""
-    for index, feature in enumerate(features):
-        at = f"status.declaredFeatures[{index}]"
-        if index and feature == features[index - 1]:
-            yield causes.duplicate(at, feature)
-        elif index and feature < features[index - 1]:
-            yield causes.invalid(at, feature, "list must be sorted alphabetically")
-        if len(feature) > names.SUBDOMAIN_MAX:
-            why = f"must be no more than {names.SUBDOMAIN_MAX} characters"
-            yield causes.invalid(at, feature, f'invalid feature name "{feature}": {why}')
-        elif not _is_feature(feature):
-            yield causes.invalid(at, feature, f'invalid feature name "{feature}": {_FEATURE_FORM}')
-
-
-def _addresses(status: Object) -> Causes:
-    seen: list[Object] = []
-    for index, address in enumerate(status.get("addresses") or ()):
-        if address in seen:
-            yield causes.duplicate(f"status.addresses[{index}]", address)
-        seen.append(address)

@@ -61,11 +61,7 @@ class ResourceQuotaKind(Kind):
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         status = new.get("status") or {}
-        return [
-            cause
-            for field in ("hard", "used")
-            for cause in _amounts(f"status.{field}", status.get(field) or {})
-        ]
+        return checks.fields("status", status, {"hard": _amounts, "used": _amounts})
 
     def warnings(self, obj: Object) -> list[str]:
         hard = obj["spec"].get("hard") or {}

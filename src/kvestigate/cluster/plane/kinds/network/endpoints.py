@@ -19,11 +19,7 @@ class EndpointsKind(Kind):
                 port.setdefault("protocol", "TCP")
 
     def validate(self, obj: Object, scene: Scene) -> Causes:
-        return [
-            cause
-            for index, subset in enumerate(obj.get("subsets") or ())
-            for cause in _subset(f"subsets[{index}]", subset)
-        ]
+        return checks.items(_subset)("subsets", obj.get("subsets") or ())
 
 
 def _subset(path: str, subset: Object) -> Causes:

@@ -13,7 +13,7 @@ from kvestigate.cluster.plane.kinds.network.service_addresses import (
     needs_health_check,
 )
 from kvestigate.kube import causes, names
-from kvestigate.kube.causes import Cause, Causes
+from kvestigate.kube.causes import Causes
 
 Object = dict[str, Any]
 
@@ -21,7 +21,10 @@ TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 AFFINITIES = ("ClientIP", "None")
 _FAMILIES = ("IPv4", "IPv6")
 _FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
-_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_TRAFFIC = {
+    "internalTrafficPolicy": checks.choice_of("Cluster", "Local"),
+    "trafficDistribution": checks.choice_of("PreferClose", "PreferSameZone", "PreferSameNode"),
+}
 _AFFINITY_SECONDS_MAX = 86400
 _ONLY_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
 _ONCE = "may not change once set"
@@ -37,11 +40,7 @@ def externally_accessible(spec: Object) -> bool:
     return bool(spec["type"] == "ClusterIP" and spec.get("externalIPs"))
 
 
-def validate_service(obj: Object) -> list[Cause]:
-    return list(_service(obj))
-
-
-def _service(obj: Object) -> Causes:
+def validate_service(obj: Object) -> Causes:
     spec = obj["spec"]
     annotations = obj["metadata"].get("annotations") or {}
     hints, mode = annotations.get(_HINTS), annotations.get(_TOPOLOGY)
@@ -60,7 +59,7 @@ def _service(obj: Object) -> Causes:
         yield from validate_endpoint_ip(f"spec.externalIPs[{index}]", ip)
     yield from checks.choice("spec.type", spec["type"], TYPES)
     yield from _node_ports(spec, ports)
-    yield from _balancer(spec, annotations)
+    yield from _balancer(spec)
     yield from _traffic(spec)
 
 
@@ -203,7 +202,7 @@ def _node_ports(spec: Object, ports: list[Object]) -> Causes:
         numbers.add(key)
 
 
-def _balancer(spec: Object, annotations: dict[str, str]) -> Causes:
+def _balancer(spec: Object) -> Causes:
     balancer = spec["type"] == "LoadBalancer"
     ranges = spec.get("loadBalancerSourceRanges") or []
     if ranges:
@@ -215,16 +214,10 @@ def _balancer(spec: Object, annotations: dict[str, str]) -> Causes:
             yield from checks.cidr(f"{path}[{index}]", value.strip())
     if "allocateLoadBalancerNodePorts" in spec and not balancer:
         yield causes.forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_BALANCERS)
-    yield from _balancer_class(spec)
-
-
-def _balancer_class(spec: Object) -> Causes:
-    if "loadBalancerClass" not in spec:
-        return
-    if spec["type"] == "LoadBalancer":
-        yield from checks.label_key("spec.loadBalancerClass", spec["loadBalancerClass"])
-    else:
+    if "loadBalancerClass" in spec and not balancer:
         yield causes.forbidden("spec.loadBalancerClass", _ONLY_BALANCERS)
+    elif "loadBalancerClass" in spec:
+        yield from checks.label_key("spec.loadBalancerClass", spec["loadBalancerClass"])
 
 
 def _traffic(spec: Object) -> Causes:
@@ -244,19 +237,10 @@ def _traffic(spec: Object) -> Causes:
             yield causes.invalid(path, number, why)
     else:
         yield from checks.port_number(path, number)
-    internal = spec.get("internalTrafficPolicy")
-    if internal is not None and internal not in ("Cluster", "Local"):
-        yield causes.unsupported("spec.internalTrafficPolicy", internal, ["Cluster", "Local"])
-    spread = spec.get("trafficDistribution")
-    if spread is not None and spread not in _DISTRIBUTIONS:
-        yield causes.unsupported("spec.trafficDistribution", spread, _DISTRIBUTIONS)
+    yield from checks.fields("spec", spec, _TRAFFIC)
 
 
-def validate_service_update(new: Object, old: Object) -> list[Cause]:
-    return list(_update(new["spec"], old["spec"]))
-
-
-def _update(spec: Object, before: Object) -> Causes:
+def validate_service_update(spec: Object, before: Object) -> Causes:
     if "ExternalName" not in (spec["type"], before["type"]):
         if not (is_headless(spec) and is_headless(before)):
             yield from _kept_addresses(spec, before)
@@ -285,15 +269,13 @@ def _kept_addresses(spec: Object, before: Object) -> Causes:
             yield causes.invalid(f"spec.clusterIPs[{index}]", given, _ONCE)
 
 
-def validate_balancer_status(obj: Object) -> list[Cause]:
+def validate_balancer_status(obj: Object) -> Causes:
     ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     path = "status.loadBalancer.ingress"
     if ingress and obj["spec"]["type"] != "LoadBalancer":
         why = "may only be used when `spec.type` is 'LoadBalancer'"
         return [causes.forbidden(path, why)]
-    return [
-        cause for index, each in enumerate(ingress) for cause in _ingress(f"{path}[{index}]", each)
-    ]
+    return checks.items(_ingress)(path, ingress)
 
 
 def _ingress(path: str, ingress: Object) -> Causes:

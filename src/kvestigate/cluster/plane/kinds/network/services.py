@@ -99,7 +99,7 @@ class ServiceKind(Kind):
         return validate_service(obj)
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
-        return validate_service_update(new, old)
+        return validate_service_update(new["spec"], old["spec"])
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
         return validate_balancer_status(new)

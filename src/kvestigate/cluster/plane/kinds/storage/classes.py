@@ -33,13 +33,12 @@ class StorageClassKind(Kind):
         mode = obj["volumeBindingMode"]
         yield from checks.choice("volumeBindingMode", mode, _BINDING_MODES)
         terms = obj.get("allowedTopologies") or []
-        # The server sets out with as many empty terms as there are terms.
-        seen: list[Any] = [[]] * len(terms)
+        seen: list[Any] = []
         for index, term in enumerate(terms):
             path = f"allowedTopologies[{index}].matchLabelExpressions"
             requirements = term.get("matchLabelExpressions") or []
             yield from _topology(path, requirements)
-            for _ in range(seen.count(requirements)):
+            if requirements in seen:
                 yield causes.duplicate(path, "")
             seen.append(requirements)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import INT32_MAX
 from kvestigate.cluster.plane.kinds.podspec.defaults import default_volume, round_amounts
-from kvestigate.cluster.plane.kinds.storage.volumes import inline_volume
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, quantities
 from kvestigate.kube.causes import Causes
@@ -14,7 +12,6 @@ _GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLES = ("Persistent", "Ephemeral")
 _TOKEN_SECONDS = (600, 2**32)
 _NODE_ID_MAX = 256
-_ERROR_MAX, _ERROR_MAX_TOLD = 1024, 256 * 1024
 _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
@@ -126,13 +123,10 @@ class VolumeAttachmentKind(Kind):
             default_volume(inline)
 
     def validate(self, obj: Object, scene: Scene) -> Causes:
-        return [*_attachment(obj["spec"]), *_state(obj["status"])]
+        return _attachment(obj["spec"])
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         return checks.immutable("", new, old, "spec")
-
-    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
-        return self.validate(new, scene)
 
 
 def _tokens(requests: list[Object]) -> Causes:
@@ -173,19 +167,6 @@ def _attachment(spec: Object) -> Causes:
     elif named == "":
         why = "must specify non empty persistentVolumeName"
         yield causes.required(f"{path}.persistentVolumeName", why)
-    elif inline is not None:
-        yield from inline_volume(f"{path}.inlineVolumeSpec", inline)
     yield from checks.subdomain("spec.nodeName", spec.get("nodeName", ""))
     if named is not None:
         yield from checks.subdomain(f"{path}.persistentVolumeName", named)
-
-
-def _state(status: Object) -> Causes:
-    for name in ("attachError", "detachError"):
-        error = status.get(name) or {}
-        if len(error.get("message", "")) > _ERROR_MAX:
-            yield causes.too_long(f"status.{name}.message", _ERROR_MAX_TOLD)
-        code = error.get("errorCode", 0)
-        if code < 0:
-            why = checks.between(0, INT32_MAX)
-            yield causes.invalid(f"status.{name}.errorCode", code, why)

@@ -71,7 +71,7 @@ class VolumeKind(Kind):
             yield causes.required(
                 "spec.nodeAffinity.required", "must specify required node constraints"
             )
-        yield from _source("spec", spec, placed=affinity is not None)
+        yield from _source(spec, placed=affinity is not None)
         host_path = (spec.get("hostPath") or {}).get("path", "")
         if host_path and not host_path.strip("/") and policy == "Recycle":
             why = "may not be 'recycle' for a hostPath mount of '/'"
@@ -107,33 +107,6 @@ class VolumeKind(Kind):
         return []
 
 
-_INLINE = "in the context of inline volumes"
-
-
-def inline_volume(path: str, spec: Object) -> Causes:
-    """Validate the inline volume of a VolumeAttachment, which must be a CSI volume."""
-    for field in ("claimRef", "capacity"):
-        if spec.get(field):
-            yield causes.forbidden(f"{path}.{field}", f"may not be specified {_INLINE}")
-    if "csi" not in spec:
-        yield causes.required(f"{path}.csi", f"has to be specified {_INLINE}")
-    modes = spec.get("accessModes") or []
-    if not modes:
-        yield causes.required(f"{path}.accessModes")
-    yield from validate_access_modes(f"{path}.accessModes", modes)
-    if spec.get("persistentVolumeReclaimPolicy", "Retain") != "Retain":
-        why = f"may only be Retain {_INLINE}"
-        yield causes.forbidden(f"{path}.persistentVolumeReclaimPolicy", why)
-    if "nodeAffinity" in spec:
-        yield causes.forbidden(f"{path}.nodeAffinity", f"may not be specified {_INLINE}")
-    yield from _source(path, spec, placed=False)
-    if spec.get("storageClassName"):
-        yield causes.forbidden(f"{path}.storageClassName", f"may not be specified {_INLINE}")
-    if spec.get("volumeMode", "Filesystem") != "Filesystem":
-        why = f"may not specify volumeMode other than Filesystem {_INLINE}"
-        yield causes.forbidden(f"{path}.volumeMode", why)
-
-
 def _attributes_class(spec: Object) -> Causes:
     name, path = spec.get("volumeAttributesClassName"), "spec.volumeAttributesClassName"
     if name is None:
@@ -161,17 +134,17 @@ def _capacity(capacity: dict[str, str]) -> Causes:
             yield causes.invalid(path, amount, POSITIVE)
 
 
-def _source(path: str, spec: Object, *, placed: bool) -> Causes:
+def _source(spec: Object, *, placed: bool) -> Causes:
     present = [name for name in SOURCES if name in spec]
     if not present:
-        yield causes.required(path, "must specify a volume type")
+        yield causes.required("spec", "must specify a volume type")
         return
     first, *others = present
-    yield from SOURCES[first](f"{path}.{first}", spec[first])
+    yield from SOURCES[first](f"spec.{first}", spec[first])
     if first == "local" and not placed:
-        yield causes.required(f"{path}.nodeAffinity", "Local volume requires node affinity")
+        yield causes.required("spec.nodeAffinity", "Local volume requires node affinity")
     for name in others:
-        yield causes.forbidden(f"{path}.{name}", "may not specify more than 1 volume type")
+        yield causes.forbidden(f"spec.{name}", "may not specify more than 1 volume type")
 
 
 def _local(path: str, source: Object) -> Causes:

@@ -12,6 +12,7 @@ from kvestigate.kube.causes import Causes
 
 DEFAULT_UTILIZATION = 80
 _PERIOD_MAX, _WINDOW_MAX = 1800, 3600
+_COUNTERS = dict.fromkeys(("currentReplicas", "desiredReplicas"), checks.not_negative)
 _SELECTIONS = ("Disabled", "Max", "Min")
 _POLICIES = ("Percent", "Pods")
 _TARGETS = ("Utilization", "Value", "AverageValue")
@@ -61,12 +62,7 @@ class AutoscalerKind(Kind):
         return [*_bounds(spec), *_target(spec, known=known), *_rest(spec)]
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
-        counters = ("currentReplicas", "desiredReplicas")
-        return [
-            cause
-            for name in counters
-            for cause in checks.not_negative(f"status.{name}", new["status"].get(name, 0))
-        ]
+        return checks.fields("status", new["status"], _COUNTERS)
 
 
 def cpu_metric(percent: int) -> Object:
@@ -163,8 +159,6 @@ def _metric(path: str, metric: Object) -> Causes:
     types = sorted(_SOURCES)
     if not kind:
         yield causes.required(f"{path}.type", "must specify a metric source type")
-    if kind not in _SOURCES:
-        yield causes.unsupported(f"{path}.type", kind, types)
     present = [name for name in _SOURCES.values() if name in metric]
     if present:
         yield from _source(f"{path}.{present[0]}", present[0], metric[present[0]])
