@@ -49,6 +49,24 @@ def validate_pod_status(new: Object, old: Object) -> Causes:
             why = "may not be set on pods that are already bound to a node"
             yield causes.forbidden("status.nominatedNodeName", why)
     yield from checks.immutable("status", status, before, "qosClass")
+    if old["spec"].get("restartPolicy") != "Always":
+        yield from _restarted(status, before, old["spec"])
     for field in ("podIPs", "hostIPs"):
         for index, address in enumerate(status.get(field) or ()):
             yield from checks.ip(f"status.{field}[{index}]", address.get("ip", ""))
+
+
+def _restarted(status: Object, before: Object, spec: Object) -> Causes:
+    """Refuse a terminated container that runs again although its pod never restarts it."""
+    ended = {
+        container["name"]: container["state"]["terminated"]
+        for container in before.get("containerStatuses") or ()
+        if (container.get("state") or {}).get("terminated")
+    }
+    for index, container in enumerate(status.get("containerStatuses") or ()):
+        last = ended.get(container["name"])
+        if last is None or (spec["restartPolicy"] == "OnFailure" and last["exitCode"]):
+            continue
+        if not (container.get("state") or {}).get("terminated"):
+            why = "may not be transitioned to non-terminated state"
+            yield causes.forbidden(f"status.containerStatuses[{index}].state", why)
