@@ -27,8 +27,8 @@ def validate_template_metadata(path: str, meta: Object) -> Causes:
     yield from checks.labels(f"{path}.labels", meta.get("labels") or {})
     for field in meta:
         if field not in _TEMPLATE_METADATA:
-            told = "uID" if field == "uid" else field  # the server's own capitals
-            yield causes.forbidden(f"{path}.{told}", "cannot be set")
+            shown = "uID" if field == "uid" else field  # the server's own capitals
+            yield causes.forbidden(f"{path}.{shown}", "cannot be set")
 
 
 def validate_claim_spec(path: str, spec: Object) -> Causes:

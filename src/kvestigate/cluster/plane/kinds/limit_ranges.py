@@ -107,10 +107,10 @@ def _contradictions(path: str, limit: Object, name: str) -> Causes:
     fields = [field for field in _FIELDS if field not in ignored and name in limit.get(field, ())]
     texts = {field: limit[field][name] for field in fields}
     amounts = {field: quantities.parse(text) for field, text in texts.items()}
-    for low, high, told, low_name, high_name in _ORDERED:
+    for low, high, reported, low_name, high_name in _ORDERED:
         if low in texts and high in texts and amounts[low] > amounts[high]:
             why = f"{low_name} {texts[low]} is greater than {high_name} {texts[high]}"
-            yield causes.invalid(f"{path}.{told}[{name}]", texts[told], why)
+            yield causes.invalid(f"{path}.{reported}[{name}]", texts[reported], why)
     if "maxLimitRequestRatio" in texts:
         yield from _ratio(f"{path}.maxLimitRequestRatio[{name}]", texts, amounts)
     both = "default" in texts and "defaultRequest" in texts

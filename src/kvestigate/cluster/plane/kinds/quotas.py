@@ -74,8 +74,8 @@ class ResourceQuotaKind(Kind):
             if asked not in hard or limit not in hard:
                 continue
             if quantities.parse(hard[asked]) > quantities.parse(hard[limit]):
-                told = f"{asked} ({hard[asked]}) should be less than {limit} ({hard[limit]})"
-                found.append(f"ResourceQuota {told}")
+                advice = f"{asked} ({hard[asked]}) should be less than {limit} ({hard[limit]})"
+                found.append(f"ResourceQuota {advice}")
         return found
 
 

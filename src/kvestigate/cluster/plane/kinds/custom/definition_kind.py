@@ -152,8 +152,8 @@ def _accept(obj: Object, scene: Scene) -> None:
         value = wanted.get(field)
         clash = _clash(field, value, taken)
         if clash:
-            told = f'"{clash}" is already in use'
-            conflict = ("NamesAccepted", "False", reason, told)
+            message = f'"{clash}" is already in use'
+            conflict = ("NamesAccepted", "False", reason, message)
         elif value:
             accepted[field] = value
         else:
@@ -166,19 +166,19 @@ def _accept(obj: Object, scene: Scene) -> None:
         reason, message = "InitialNamesAccepted", "the initial names have been accepted"
         _condition(status, ("Established", "True", reason, message), scene.now)
     elif not _is_established(obj):
-        told = "not all names are accepted"
-        _condition(status, ("Established", "False", "NotAccepted", told), scene.now)
+        message = "not all names are accepted"
+        _condition(status, ("Established", "False", "NotAccepted", message), scene.now)
     if definition_rules.is_protected(obj["spec"].get("group", "")):
         _condition(status, _approval(obj), scene.now)
 
 
 def _approval(obj: Object) -> Condition:
     """What the annotation of a protected group says; the rules see to it that there is one."""
-    told = (obj["metadata"].get("annotations") or {}).get(definition_rules.APPROVAL, "")
+    approval = (obj["metadata"].get("annotations") or {}).get(definition_rules.APPROVAL, "")
     conformant = "KubernetesAPIApprovalPolicyConformant"
-    if told.startswith("unapproved"):
-        return (conformant, "False", "UnapprovedAnnotation", f'not approved: "{told}"')
-    return (conformant, "True", "ApprovedAnnotation", f"approved in {told}")
+    if approval.startswith("unapproved"):
+        return (conformant, "False", "UnapprovedAnnotation", f'not approved: "{approval}"')
+    return (conformant, "True", "ApprovedAnnotation", f"approved in {approval}")
 
 
 Condition = tuple[str, str, str, str]
@@ -233,9 +233,9 @@ def _is_established(obj: Object) -> bool:
     )
 
 
-def _condition(status: Object, told: Condition, now: float) -> None:
+def _condition(status: Object, wanted: Condition, now: float) -> None:
     """Set a condition. Its time changes only if its status does."""
-    type_, value, reason, message = told
+    type_, value, reason, message = wanted
     conditions = list(status.get("conditions") or ())
     position = next((at for at, it in enumerate(conditions) if it["type"] == type_), None)
     since = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -143,23 +143,23 @@ def is_protected(group: str) -> bool:
 
 
 def _approval(meta: Mapping[str, Any], group: str) -> Causes:
-    told = (meta.get("annotations") or {}).get(APPROVAL, "")
+    approval = (meta.get("annotations") or {}).get(APPROVAL, "")
     path = f"metadata.annotations[{APPROVAL}]"
     if not is_protected(group):
         return
-    if not told:
+    if not approval:
         why = (
             f'protected groups must have approval annotation "{APPROVAL}", see '
             "https://github.com/kubernetes/enhancements/pull/1111"
         )
         yield causes.required(path, why)
-    elif not told.startswith("unapproved") and not re.match(r"https?://[^/]+", told):
+    elif not approval.startswith("unapproved") and not re.match(r"https?://[^/]+", approval):
         why = (
             'protected groups must have approval annotation "api-approved.kubernetes.io" with '
             'either a URL or a reason starting with "unapproved", see '
             "https://github.com/kubernetes/enhancements/pull/1111"
         )
-        yield causes.invalid(path, told, why)
+        yield causes.invalid(path, approval, why)
 
 
 def _group(group: str) -> Causes:
@@ -181,8 +181,8 @@ def _versions(spec: Object, versions: Sequence[Object]) -> Causes:
         )
         if version.get("deprecationWarning") and not version.get("deprecated"):
             why = "can only be set for deprecated versions"
-            told = version["deprecationWarning"]
-            yield causes.invalid(f"{path}.deprecationWarning", told, why)
+            warning = version["deprecationWarning"]
+            yield causes.invalid(f"{path}.deprecationWarning", warning, why)
         if (version.get("schema") or {}).get("openAPIV3Schema") is None:
             yield causes.required(f"{path}.schema.openAPIV3Schema")
     if len(set(listed)) < len(listed):
@@ -194,9 +194,9 @@ def _versions(spec: Object, versions: Sequence[Object]) -> Causes:
         yield from checks.each("spec.version", listed[0], names.label_1035_problems(listed[0]))
 
 
-def _names(told: Object) -> Causes:
+def _names(wanted: Object) -> Causes:
     for field in ("plural", "singular", "kind", "listKind"):
-        path, value = f"spec.names.{field}", told.get(field, "")
+        path, value = f"spec.names.{field}", wanted.get(field, "")
         if not value:
             yield causes.required(path)
         elif field in ("kind", "listKind"):
@@ -204,12 +204,12 @@ def _names(told: Object) -> Causes:
         else:
             yield from checks.each(path, value, names.label_1035_problems(value))
     for field in ("shortNames", "categories"):
-        for index, value in enumerate(told.get(field) or ()):
+        for index, value in enumerate(wanted.get(field) or ()):
             path = f"spec.names.{field}[{index}]"
             yield from checks.each(path, value, names.label_1035_problems(value))
-    if told.get("kind") and told.get("kind") == told.get("listKind"):
+    if wanted.get("kind") and wanted.get("kind") == wanted.get("listKind"):
         why = "kind and listKind may not be the same"
-        yield causes.invalid("spec.names.listKind", told["listKind"], why)
+        yield causes.invalid("spec.names.listKind", wanted["listKind"], why)
 
 
 def _mixed(path: str, value: str) -> Causes:
@@ -230,11 +230,11 @@ def _column(column: Object, path: str) -> Causes:
         elif value and value not in allowed:
             why = f"must be one of {','.join(allowed)}"
             yield causes.invalid(f"{path}.{field}", value, why)
-    told = column.get("jsonPath", "")
-    if not told:
+    source = column.get("jsonPath", "")
+    if not source:
         yield causes.required(f"{path}.JSONPath")
-    elif not told.startswith("."):
-        yield causes.invalid(f"{path}.JSONPath", told, _SIMPLE)
+    elif not source.startswith("."):
+        yield causes.invalid(f"{path}.JSONPath", source, _SIMPLE)
 
 
 def _scale(scale: Object, path: str) -> Causes:
@@ -247,14 +247,14 @@ def _scale(scale: Object, path: str) -> Causes:
         ),
     }
     for field, (roots, why) in homes.items():
-        told = scale.get(field, "")
-        if not told:
+        source = scale.get(field, "")
+        if not source:
             if field != "labelSelectorPath":
                 yield causes.required(f"{path}.{field}")
-        elif not told.startswith("."):
-            yield causes.invalid(f"{path}.{field}", told, _SIMPLE)
-        elif not any(told.startswith(f".{root}.") for root in roots):
-            yield causes.invalid(f"{path}.{field}", told, why)
+        elif not source.startswith("."):
+            yield causes.invalid(f"{path}.{field}", source, _SIMPLE)
+        elif not any(source.startswith(f".{root}.") for root in roots):
+            yield causes.invalid(f"{path}.{field}", source, why)
 
 
 def _selectable(versions: Sequence[Object]) -> Causes:
@@ -262,18 +262,18 @@ def _selectable(versions: Sequence[Object]) -> Causes:
         schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
         fields, path = version.get("selectableFields"), "spec.selectableFields"
         for index, field in enumerate(fields or ()):
-            told = field.get("jsonPath", "")
+            source = field.get("jsonPath", "")
             at = f"{path}[{index}].jsonPath"
-            if not told:
+            if not source:
                 yield causes.required(at)
-            elif not told.startswith((".", "[")):
-                got = re.split(r"[.\[\]]", told)[0]
+            elif not source.startswith((".", "[")):
+                got = re.split(r"[.\[\]]", source)[0]
                 why = f"is an invalid path: expected [ or . but got: {got}"
-                yield causes.invalid(at, told, why)
+                yield causes.invalid(at, source, why)
             else:
-                yield from _selected(schema, told, at)
-                if any(told == other.get("jsonPath") for other in (fields or ())[:index]):
-                    yield causes.duplicate(at, told)
+                yield from _selected(schema, source, at)
+                if any(source == other.get("jsonPath") for other in (fields or ())[:index]):
+                    yield causes.duplicate(at, source)
 
 
 def _selected(schema: Object | None, path: str, at: str) -> Causes:
@@ -307,11 +307,11 @@ def _conversion(conversion: Object, versions: Sequence[Object]) -> Causes:
         if (webhook or {}).get("conversionReviewVersions"):
             yield causes.forbidden("spec.conversion.conversionReviewVersions", why)
     else:
-        told = webhook or {}
-        if not told.get("clientConfig"):
+        settings = webhook or {}
+        if not settings.get("clientConfig"):
             why = "required when strategy is set to Webhook"
             yield causes.required("spec.conversion.webhookClientConfig", why)
-        if not told.get("conversionReviewVersions"):
+        if not settings.get("conversionReviewVersions"):
             yield causes.required("spec.conversion.conversionReviewVersions")
         if len(versions) > 1:  # of a single one nothing is ever converted
             why = "webhooks are not called here: serve a single version, or use None"

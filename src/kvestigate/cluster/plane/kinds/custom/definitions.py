@@ -31,13 +31,13 @@ def _read(data: bytes) -> Kinds:
     if not _is_true(status, "Established"):
         return ()
     meta = definition["metadata"]
-    told = {
+    described = {
         "spec": definition["spec"],
         "names": status["acceptedNames"],
         "changed": meta.get("generation", 1) > 1,
         "ending": "deletionTimestamp" in meta,
     }
-    return _compiled(msgspec.json.encode(told))
+    return _compiled(msgspec.json.encode(described))
 
 
 def _is_true(status: Object, condition: str) -> bool:
@@ -48,9 +48,9 @@ def _is_true(status: Object, condition: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _compiled(told: bytes) -> Kinds:
+def _compiled(described: bytes) -> Kinds:
     """Definitions that say the same share their kinds, whichever planes they are in."""
-    value = msgspec.json.decode(told)
+    value = msgspec.json.decode(described)
     spec, names = value["spec"], value["names"]
     made = {
         version["name"]: CustomKind(

@@ -66,8 +66,8 @@ class CustomKind(Kind):
         """Whether what is stored may not be as the schema has it."""
         self._ending = ending
         if version.get("deprecated"):
-            told = f"{resource.api_version} {resource.kind} is deprecated"
-            self.deprecation = version.get("deprecationWarning") or told
+            usual = f"{resource.api_version} {resource.kind} is deprecated"
+            self.deprecation = version.get("deprecationWarning") or usual
 
     # Compiling a large schema takes a while: whoever writes the first object waits for it, not
     # everybody in the plane.

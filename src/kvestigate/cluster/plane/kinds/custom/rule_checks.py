@@ -51,9 +51,9 @@ def forms(schema: Schema, path: str) -> Causes:
             yield causes.required(f"{at}.messageExpression", why)
         if (reason := rule.get("reason")) is not None and reason not in _REASONS:
             yield causes.unsupported(f"{at}.reason", reason, _REASONS)
-        told = rule.get("fieldPath") or ""
-        if told and not _leads(schema, told):
-            yield causes.invalid(f"{at}.fieldPath", told, "must be a valid path")
+        field = rule.get("fieldPath") or ""
+        if field and not _leads(schema, field):
+            yield causes.invalid(f"{at}.fieldPath", field, "must be a valid path")
 
 
 def _leads(schema: Schema, path: str) -> bool:
@@ -88,7 +88,7 @@ class _Checker:
     def check(
         self, schema: Schema, path: str, *, times: int | None, root: bool = False, apart: str = ""
     ) -> Causes:
-        """`apart` is the path of the list around this, if its elements cannot be told apart, and
+        """`apart` is the path of the list around this, if its elements cannot be rules apart, and
         `times` how often there can be a value, if anything limits it."""
         inside = repeated(schema, times)
         fields = schema.get("properties") or {}
@@ -103,10 +103,10 @@ class _Checker:
         if isinstance(extra := schema.get("additionalProperties"), dict):
             at = f"{path}.additionalProperties"
             yield from self.check(extra, at, times=inside, apart=apart)
-        told = schema.get(RULES) or ()
-        type_ = cel_schema.type_of(schema, root=root) if told else None
-        extent = extent_of(schema, root=root) if told else None
-        for position, rule in enumerate(told):
+        rules = schema.get(RULES) or ()
+        type_ = cel_schema.type_of(schema, root=root) if rules else None
+        extent = extent_of(schema, root=root) if rules else None
+        for position, rule in enumerate(rules):
             at = f"{path}.{RULES}[{position}]"
             if apart and mentions_old(rule["rule"]):
                 why = (

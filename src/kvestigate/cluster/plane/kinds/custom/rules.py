@@ -31,7 +31,7 @@ _COSTLY = "call cost exceeds limit for rule: "
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    told: Mapping[str, Any]
+    declared: Mapping[str, Any]
     """As the schema has it."""
     program: Program
     message: Program | None
@@ -41,15 +41,15 @@ class Rule:
 
     @property
     def about_change(self) -> bool:
-        return mentions_old(self.told["rule"])
+        return mentions_old(self.declared["rule"])
 
     @property
     def text(self) -> str:
-        return str(self.told.get("message") or self.told["rule"]).strip()
+        return str(self.declared.get("message") or self.declared["rule"]).strip()
 
     def judge(self, value: Any, before: Any, shown: Any, path: str) -> Cause | None:
         """What is wrong with the value, which was `before`; None if it is as it should be."""
-        if self.told.get("optionalOldSelf"):
+        if self.declared.get("optionalOldSelf"):
             before = NOTHING if before is _ABSENT else Optional(True, before)
         given = (value, before) if self.about_change else (value,)
         try:
@@ -74,11 +74,11 @@ class Rule:
                 made = ""
             if isinstance(made, str) and made.strip() and "\n" not in made:
                 return made.strip()
-        return str(self.told.get("message") or "").strip() or f"failed rule: {self.text}"
+        return str(self.declared.get("message") or "").strip() or f"failed rule: {self.text}"
 
     def _refusal(self, message: str, shown: Any, path: str) -> Cause:
-        where = _below(path, self.told.get("fieldPath") or "") or "<nil>"
-        reason = self.told.get("reason") or "FieldValueInvalid"
+        where = _below(path, self.declared.get("fieldPath") or "") or "<nil>"
+        reason = self.declared.get("reason") or "FieldValueInvalid"
         if reason == "FieldValueForbidden":
             return causes.forbidden(where, message)
         if reason == "FieldValueRequired":
@@ -140,15 +140,15 @@ def compile_rules(schema: Schema, *, root: bool = True) -> Node | None:
 
 
 def _rules(schema: Schema, type_: Type) -> Iterator[Rule]:
-    for told in schema[RULES]:
-        scope = variables(type_, told)
-        expression = told.get("messageExpression")
+    for declared in schema[RULES]:
+        scope = variables(type_, declared)
+        expression = declared.get("messageExpression")
         try:
-            program = compiled(told["rule"], scope)
+            program = compiled(declared["rule"], scope)
             message = compiled(expression, scope) if expression else None
         except CompileError:
             continue  # the definition was refused, or made before this was looked at
-        yield Rule(told, program, message, schema.get("type") or "object")
+        yield Rule(declared, program, message, schema.get("type") or "object")
 
 
 @dataclass(slots=True)
@@ -192,7 +192,7 @@ def _ask(node: Node, new: Any, old: Any, path: str, findings: Findings) -> None:
     before = _ABSENT if old is _ABSENT else convert(old)
     unchanged = old is not _ABSENT and new == old
     for rule in node.rules:
-        if rule.about_change and old is _ABSENT and not rule.told.get("optionalOldSelf"):
+        if rule.about_change and old is _ABSENT and not rule.declared.get("optionalOldSelf"):
             continue
         cause = rule.judge(value, before, new, path)
         if cause is not None:

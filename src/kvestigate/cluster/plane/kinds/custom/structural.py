@@ -153,8 +153,8 @@ def _conditions(schema: Schema, path: str) -> Causes:
         try:
             patterns.compiled(pattern)
         except patterns.InvalidPattern as error:
-            told = f"error parsing regexp: {error}"
-            why = f"must be a valid regular expression, but isn't: {told}"
+            problem = f"error parsing regexp: {error}"
+            why = f"must be a valid regular expression, but isn't: {problem}"
             yield causes.invalid(f"{path}.pattern", pattern, why)
 
 
@@ -174,23 +174,23 @@ def _bare(schema: Schema, path: str) -> Causes:
         yield causes.forbidden(f"{path}.properties[metadata]", why)
 
 
-def _incomplete(condition: Schema, schema: Schema, path: str, told: str) -> Causes:
-    """What the conditions inside of `told` are about without the schema at `path` having it."""
-    for inner, at in alternatives(condition, told):
+def _incomplete(condition: Schema, schema: Schema, path: str, origin: str) -> Causes:
+    """What the conditions inside of `origin` are about without the schema at `path` having it."""
+    for inner, at in alternatives(condition, origin):
         yield from _missing(inner, schema, path, at)
 
 
-def _missing(condition: Schema, schema: Schema | None, path: str, told: str) -> Causes:
+def _missing(condition: Schema, schema: Schema | None, path: str, origin: str) -> Causes:
     if schema is None:
-        yield causes.required(path, f"because it is defined in {told}")
+        yield causes.required(path, f"because it is defined in {origin}")
         return
-    yield from _incomplete(condition, schema, path, told)
+    yield from _incomplete(condition, schema, path, origin)
     if isinstance(items := condition.get("items"), dict):
-        yield from _missing(items, schema.get("items"), f"{path}.items", f"{told}.items")
+        yield from _missing(items, schema.get("items"), f"{path}.items", f"{origin}.items")
     fields = schema.get("properties") or {}
     for name, inner in (condition.get("properties") or {}).items():
         at = f".properties[{name}]"
-        yield from _missing(inner, fields.get(name), f"{path}{at}", f"{told}{at}")
+        yield from _missing(inner, fields.get(name), f"{path}{at}", f"{origin}{at}")
 
 
 def _defaults(schema: Schema, path: str) -> Causes:

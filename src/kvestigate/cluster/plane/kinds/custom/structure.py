@@ -238,13 +238,13 @@ class Structure:
 
 def _repeated(path: str, values: list[Any]) -> Iterator[Cause]:
     seen: set[bytes] = set()
-    told: set[bytes] = set()
+    reported: set[bytes] = set()
     for position, value in enumerate(values):
         key = _encode(value)
         if key not in seen:
             seen.add(key)
-        elif key not in told:
-            told.add(key)
+        elif key not in reported:
+            reported.add(key)
             yield causes.duplicate(f"{path}[{position}]", value)
 
 

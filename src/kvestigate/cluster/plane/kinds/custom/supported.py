@@ -40,12 +40,12 @@ class _Place:
     def field(self, name: str, schema: Schema) -> _Place:
         if name not in _META or not (self.root or schema.get(EMBEDDED)):
             return replace(self, root=False)
-        told = f"in top-level {name}" if self.root else self.no_defaults
-        return _Place(meta=True, no_defaults=told)
+        reason = f"in top-level {name}" if self.root else self.no_defaults
+        return _Place(meta=True, no_defaults=reason)
 
     def entry(self) -> _Place:
-        told = "inside additionalProperties applying to object metadata"
-        return replace(self, root=False, no_defaults=told if self.meta else self.no_defaults)
+        reason = "inside additionalProperties applying to object metadata"
+        return replace(self, root=False, no_defaults=reason if self.meta else self.no_defaults)
 
 
 def check(schema: Schema, path: str) -> Causes:
@@ -187,13 +187,13 @@ def _keyed(items: Any, keys: list[str], path: str) -> Causes:
 
 def _key_values(items: Schema, keys: list[str], path: str) -> Causes:
     fields = items.get("properties") or {}
-    told = f"this property is in {LIST_KEYS}, so it"
+    reason = f"this property is in {LIST_KEYS}, so it"
     for key in keys:
         if key not in fields:
             continue
         at = f"{path}.items.properties[{key}]"
         if key not in (items.get("required") or ()) and fields[key].get("default") is None:
-            why = f"{told} must have a default or be a required property"
+            why = f"{reason} must have a default or be a required property"
             yield causes.required(f"{at}.default", why)
         if fields[key].get("nullable"):
-            yield causes.forbidden(f"{at}.nullable", f"{told} cannot be nullable")
+            yield causes.forbidden(f"{at}.nullable", f"{reason} cannot be nullable")

@@ -155,8 +155,8 @@ def _one_of(schema: Schema) -> Check | None:
         valid = failures.count([])
         if valid == 1:
             return
-        told = f"Found {valid} valid alternatives" if valid else "Found none valid"
-        found.append(_nowhere(f'"{path}" must validate one and only one schema (oneOf). {told}'))
+        outcome = f"Found {valid} valid alternatives" if valid else "Found none valid"
+        found.append(_nowhere(f'"{path}" must validate one and only one schema (oneOf). {outcome}'))
         if not valid:
             found += failures[0]
 
@@ -249,12 +249,12 @@ def _number(schema: Schema) -> Check | None:
             return
         why = ""
         if limit is not None and not (-limit <= value < limit and value == int(value)):
-            told = f"with format {form}" if form in _INTEGERS else "(default format)"
-            found.append(_nowhere(f"Checked value must be of type integer {told} in {path}"))
+            kind = f"with format {form}" if form in _INTEGERS else "(default format)"
+            found.append(_nowhere(f"Checked value must be of type integer {kind} in {path}"))
         if step is not None and abs(value / step - round(value / step)) > _NEARLY:
             why = f"{path} in body should be a multiple of {_plain(step)}"
             found.append(causes.invalid(path, value, why))
-        # The server compares integers with integers, whatever it was told.
+        # The server compares integers with integers, whatever it was kind.
         most = int(high) if high is not None and type(value) is int else high
         if most is not None and (value >= most if below else value > most):
             why = f"{path} in body should be less than {'' if below else 'or equal to '}"

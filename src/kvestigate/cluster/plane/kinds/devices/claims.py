@@ -87,8 +87,8 @@ def _default(spec: Object) -> None:
                     toleration["operator"] = "Equal"
 
 
-def _claim(path: str, told: Object) -> Causes:
-    requests = told.get("requests") or []
+def _claim(path: str, spec: Object) -> Causes:
+    requests = spec.get("requests") or []
     known = {
         request.get("name", ""): [each.get("name", "") for each in _alternatives(request)]
         for request in requests
@@ -104,9 +104,9 @@ def _claim(path: str, told: Object) -> Causes:
 
     yield from devices.few(f"{path}.requests", requests, _REQUESTS_MAX, _request)
     yield from devices.once(f"{path}.requests", [each.get("name", "") for each in requests])
-    constraints = told.get("constraints") or []
+    constraints = spec.get("constraints") or []
     yield from devices.few(f"{path}.constraints", constraints, _CONSTRAINTS_MAX, constraint)
-    yield from devices.few(f"{path}.config", told.get("config") or [], _CONFIGS_MAX, config)
+    yield from devices.few(f"{path}.config", spec.get("config") or [], _CONFIGS_MAX, config)
 
 
 def _alternatives(request: Object) -> Sequence[Object]:
@@ -129,15 +129,16 @@ def _request(path: str, request: Object) -> Causes:
         yield causes.required(path, why)
 
 
-def _alternative(path: str, told: Object) -> Causes:
-    yield from checks.label(f"{path}.name", told.get("name", ""))
-    yield from _wanted(path, told)
+def _alternative(path: str, request: Object) -> Causes:
+    yield from checks.label(f"{path}.name", request.get("name", ""))
+    yield from _wanted(path, request)
 
 
-def _wanted(path: str, told: Object) -> Causes:
-    name, mode, count = told.get("deviceClassName", ""), told["allocationMode"], told.get("count")
+def _wanted(path: str, request: Object) -> Causes:
+    name, mode = request.get("deviceClassName", ""), request["allocationMode"]
+    count = request.get("count")
     yield from checks.needed(f"{path}.deviceClassName", name, names.subdomain_problems)
-    yield from devices.selectors(f"{path}.selectors", told.get("selectors") or [])
+    yield from devices.selectors(f"{path}.selectors", request.get("selectors") or [])
     if mode not in _MODES:
         yield causes.unsupported(f"{path}.allocationMode", mode, _MODES)
     elif mode == "All" and count:
@@ -145,7 +146,7 @@ def _wanted(path: str, told: Object) -> Causes:
         yield causes.invalid(f"{path}.count", count, why)
     elif mode == "ExactCount" and (count or 0) <= 0:
         yield causes.invalid(f"{path}.count", count, checks.POSITIVE)
-    for index, toleration in enumerate(told.get("tolerations") or ()):
+    for index, toleration in enumerate(request.get("tolerations") or ()):
         yield from devices.toleration(f"{path}.tolerations[{index}]", toleration)
 
 
@@ -162,7 +163,7 @@ def _attribute(path: str, constraint: Object) -> Causes:
     yield causes.required(path, why)
 
 
-def _references(path: str, told: list[str], known: Names) -> Causes:
+def _references(path: str, listed: list[str], known: Names) -> Causes:
     def check(at: str, name: str) -> Causes:
         parts = name.split("/")
         if len(parts) <= 2:
@@ -175,8 +176,8 @@ def _references(path: str, told: list[str], known: Names) -> Causes:
             )
             yield causes.invalid(at, name, why)
 
-    yield from devices.few(path, told, _REQUESTS_MAX, check)
-    yield from devices.once(path, told)
+    yield from devices.few(path, listed, _REQUESTS_MAX, check)
+    yield from devices.once(path, listed)
 
 
 def _is_known(parts: list[str], known: Names) -> bool:
@@ -186,7 +187,7 @@ def _is_known(parts: list[str], known: Names) -> bool:
     return not alternative or alternative[0] in known[request]
 
 
-def _admin(told: Object, namespace: str, state: PlaneState) -> Causes:
+def _admin(claim: Object, namespace: str, state: PlaneState) -> Causes:
     """Only in namespaces that say so may claims ask for devices that are in use."""
     item = state.get(("", "namespaces"), "", namespace)
     if item is not None and dict(item.labels).get(_ADMIN_LABEL) == "true":
@@ -195,7 +196,7 @@ def _admin(told: Object, namespace: str, state: PlaneState) -> Causes:
         f"admin access to devices requires the `{_ADMIN_LABEL}: true` label on the containing "
         "namespace"
     )
-    for index, request in enumerate(told.get("requests") or ()):
+    for index, request in enumerate(claim.get("requests") or ()):
         if (request.get("exactly") or {}).get("adminAccess"):
             # The path is the server's, for templates too.
             yield causes.forbidden(f"spec.devices.requests[{index}].adminAccess", why)

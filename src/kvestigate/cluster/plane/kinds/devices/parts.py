@@ -77,15 +77,15 @@ def once(path: str, keys: Iterable[str]) -> Causes:
         seen.add(key)
 
 
-def taint(path: str, told: Object) -> Causes:
-    yield from checks.label_key(f"{path}.key", told.get("key", ""))
-    yield from _label_value(f"{path}.value", told.get("value", ""))
-    yield from checks.one_of(f"{path}.effect", told.get("effect", ""), EFFECTS)
+def taint(path: str, value: Object) -> Causes:
+    yield from checks.label_key(f"{path}.key", value.get("key", ""))
+    yield from _label_value(f"{path}.value", value.get("value", ""))
+    yield from checks.one_of(f"{path}.effect", value.get("effect", ""), EFFECTS)
 
 
-def toleration(path: str, told: Object) -> Causes:
-    operator, value, effect = told["operator"], told.get("value", ""), told.get("effect", "")
-    if key := told.get("key"):
+def toleration(path: str, wish: Object) -> Causes:
+    operator, value, effect = wish["operator"], wish.get("value", ""), wish.get("effect", "")
+    if key := wish.get("key"):
         yield from checks.label_key(f"{path}.key", key)
     if operator == "Exists" and value:
         yield causes.invalid(f"{path}.value", value, "must be empty for operator `Exists`")
@@ -100,15 +100,15 @@ def _label_value(path: str, value: str) -> Causes:
     return checks.each(path, value, names.label_value_problems(value))
 
 
-def selectors(path: str, told: Sequence[Object]) -> Causes:
-    return few(path, told, _SELECTORS_MAX, _selector)
+def selectors(path: str, listed: Sequence[Object]) -> Causes:
+    return few(path, listed, _SELECTORS_MAX, _selector)
 
 
-def _selector(path: str, told: Object) -> Causes:
-    if "cel" not in told:
+def _selector(path: str, selector: Object) -> Causes:
+    if "cel" not in selector:
         yield causes.required(f"{path}.cel")
         return
-    at, source = f"{path}.cel.expression", told["cel"].get("expression", "")
+    at, source = f"{path}.cel.expression", selector["cel"].get("expression", "")
     if len(source.encode()) > _SELECTOR_MAX:
         yield causes.too_long(at, _SELECTOR_MAX)
     elif "cel.bind(" in source:
@@ -131,9 +131,9 @@ def configuration(path: str, config: Object) -> Causes:
     if "opaque" not in config:
         yield causes.required(f"{path}.opaque")
         return
-    told, at = config["opaque"], f"{path}.opaque"
-    yield from checks.driver_name(f"{at}.driver", told.get("driver", ""))
-    parameters = told.get("parameters")
+    settings, at = config["opaque"], f"{path}.opaque"
+    yield from checks.driver_name(f"{at}.driver", settings.get("driver", ""))
+    parameters = settings.get("parameters")
     if parameters is None:
         yield causes.required(f"{at}.parameters")
     elif len(msgspec.json.encode(parameters)) > _PARAMETERS_MAX:

@@ -138,8 +138,8 @@ def _one_term(path: str, selector: Object) -> Causes:
         yield causes.invalid(f"{path}.nodeSelectorTerms", terms, why)
 
 
-def _given(told: Object, fields: tuple[str, ...]) -> list[str]:
-    return [f"`{field}`" for field in fields if told.get(field) not in (None, "", False)]
+def _given(obj: Object, fields: tuple[str, ...]) -> list[str]:
+    return [f"`{field}`" for field in fields if obj.get(field) not in (None, "", False)]
 
 
 def _device(path: str, device: Object, *, placed: bool) -> Causes:
@@ -180,16 +180,16 @@ def _attribute(path: str, attribute: Object) -> Causes:
         yield causes.invalid(path, attribute or "", "exactly one value must be specified")
 
 
-def _consumption(path: str, told: Object) -> Causes:
-    yield from _counters(path, "counterSet", told)
+def _consumption(path: str, consumed: Object) -> Causes:
+    yield from _counters(path, "counterSet", consumed)
 
 
-def _counter_set(path: str, told: Object) -> Causes:
-    yield from _counters(path, "name", told)
+def _counter_set(path: str, offered: Object) -> Causes:
+    yield from _counters(path, "name", offered)
 
 
-def _counters(path: str, field: str, told: Object) -> Causes:
-    name, counters = told.get(field, ""), told.get("counters") or {}
+def _counters(path: str, field: str, counter_set: Object) -> Causes:
+    name, counters = counter_set.get(field, ""), counter_set.get("counters") or {}
     yield from checks.needed(f"{path}.{field}", name, names.label_problems)
     if not counters:
         yield causes.required(f"{path}.counters")

@@ -1,4 +1,4 @@
-"""Endpoints: the addresses behind a service, as they were told before EndpointSlices."""
+"""Endpoints: the addresses behind a service, as they were published before EndpointSlices."""
 
 from __future__ import annotations
 

@@ -39,11 +39,11 @@ class IngressKind(Kind):
             yield from checks.subdomain("spec.ingressClassName", spec["ingressClassName"])
 
     def validate_create(self, obj: Object, scene: Scene) -> Causes:
-        told = (obj["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
-        if told in (None, obj["spec"].get("ingressClassName", told)):
+        name = (obj["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
+        if name in (None, obj["spec"].get("ingressClassName", name)):
             return []
         why = "must match `ingressClassName` when both are specified"
-        return [causes.invalid(f"annotations.{CLASS_ANNOTATION}", told, why)]
+        return [causes.invalid(f"annotations.{CLASS_ANNOTATION}", name, why)]
 
     def default(self, obj: Object) -> None:
         spec = obj["spec"]

@@ -37,10 +37,10 @@ def _consistency(path: str, spec: Object) -> Causes:
     """The containers of a pod fit into what the pod as a whole has."""
     own = spec["resources"]
     for name, total in pod_level.needed(spec, "requests").items():
-        told = (own.get("requests") or {}).get(name)
-        if told is not None and total > quantities.parse(told):
+        request = (own.get("requests") or {}).get(name)
+        if request is not None and total > quantities.parse(request):
             why = f"must be greater than or equal to aggregate container requests of {total}"
-            yield causes.invalid(f"{path}.requests[{name}]", told, why)
+            yield causes.invalid(f"{path}.requests[{name}]", request, why)
     limits = own.get("limits") or {}
     for name, total in pod_level.needed(spec, "limits").items():
         huge = name in limits and resource_names.is_huge_page(name)

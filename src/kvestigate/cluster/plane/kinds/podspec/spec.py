@@ -200,13 +200,13 @@ def _searches(path: str, searches: list[str]) -> Causes:
 def _without_host_users(spec: Object, path: str) -> Causes:
     why = "when `hostUsers` is false"
     # The capitals are the server's.
-    for field, told in (
+    for field, shown in (
         ("hostNetwork", "hostNetwork"),
         ("hostPID", "HostPID"),
         ("hostIPC", "HostIPC"),
     ):
         if spec.get(field):
-            yield causes.forbidden(f"{path}.{told}", why)
+            yield causes.forbidden(f"{path}.{shown}", why)
     for at, container in each_container(spec, path):
         if container.get("volumeDevices"):
             yield causes.forbidden(f"{at}.volumeDevices", why)

@@ -1,9 +1,8 @@
 """Volumes of a pod: one source each, well formed. Pure.
 
-The order of the sources is the order in which the server looks for them, so that of two the
-same one is told to be too many. Of sources that belong to a particular storage system only the
-fields are checked that must be there: most of these systems are served by CSI drivers today, or by
-nothing at all.
+The sources stand in the order in which the server looks for them: if a volume has two, the second
+is reported. Of sources that belong to a particular storage system only the required fields are
+checked: most of these systems are served by CSI drivers today, or by nothing at all.
 """
 
 from __future__ import annotations

@@ -137,12 +137,12 @@ def _param_kind(path: str, kind: Object) -> Causes:
         yield causes.invalid(f"{path}.kind", name, why)
 
 
-def _group_version(path: str, told: str) -> Causes:
-    group, _, version = told.rpartition("/")
+def _group_version(path: str, text: str) -> Causes:
+    group, _, version = text.rpartition("/")
     if group and (problems := names.subdomain_problems(group)):
         yield causes.invalid(path, group, ",".join(problems))
     if not version:
-        yield causes.invalid(path, told, "version must be specified")
+        yield causes.invalid(path, text, "version must be specified")
     elif problems := names.label_1035_problems(version):
         yield causes.invalid(path, version, ",".join(problems))
 

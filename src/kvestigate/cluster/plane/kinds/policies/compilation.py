@@ -46,9 +46,9 @@ class Compiler:
         self._has_params = bool(spec.get("paramKind"))
         self._variables: dict[str, Type] | None = None
 
-    def variables(self, told: Sequence[Object]) -> Iterator[tuple[str, Expression]]:
+    def variables(self, declared: Sequence[Object]) -> Iterator[tuple[str, Expression]]:
         """Compile the variables in order: a variable may use those before it."""
-        for position, each in enumerate(told):
+        for position, each in enumerate(declared):
             name = each.get("name") or ""
             if not position:
                 self._variables = {}
@@ -81,12 +81,12 @@ class Compiler:
             return Expression(source, None, f"must evaluate to {listed} but got {program.type}")
         return Expression(source, program)
 
-    def mutation(self, told: Object) -> Expression:
+    def mutation(self, rule: Object) -> Expression:
         """Compile the expression of a mutation, which makes a patch."""
         if self._variables is None:
             self._variables = {}
-        field, wanted = PATCHES[told["patchType"]]
-        return self.expression(told[field]["expression"], wanted, patches=True)
+        field, wanted = PATCHES[rule["patchType"]]
+        return self.expression(rule[field]["expression"], wanted, patches=True)
 
 
 def _begun(spec: Object) -> tuple[Compiler, Compiled]:
@@ -109,8 +109,10 @@ def compile_policy(spec: Object) -> Compiled:
     compiler, made = _begun(spec)
     for each in _each(spec, "validations"):
         made.validations.append(compiler.expression(each["expression"], BOOL))
-        told = each.get("messageExpression")
-        made.messages.append(compiler.expression(told, TEXT, authorizer=False) if told else None)
+        message = each.get("messageExpression")
+        made.messages.append(
+            compiler.expression(message, TEXT, authorizer=False) if message else None
+        )
     made.annotations = [
         compiler.expression(each["valueExpression"], TEXT_OR_NULL, authorizer=False)
         for each in _each(spec, "auditAnnotations")

@@ -20,9 +20,9 @@ from kvestigate.kube.causes import Causes
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 
 
-def check_conditions(compiler: Compiler, within: str, told: Sequence[Object]) -> Causes:
+def check_conditions(compiler: Compiler, within: str, conditions: Sequence[Object]) -> Causes:
     seen: set[str] = set()
-    for index, each in enumerate(told):
+    for index, each in enumerate(conditions):
         path, name = f"{within}.matchConditions[{index}]", each.get("name") or ""
         source = each.get("expression") or ""
         if not source.strip():
@@ -35,8 +35,8 @@ def check_conditions(compiler: Compiler, within: str, told: Sequence[Object]) ->
         seen.add(name)
 
 
-def check_variables(compiler: Compiler, told: Sequence[Object]) -> Causes:
-    for index, (name, made) in enumerate(compiler.variables(told)):
+def check_variables(compiler: Compiler, declared: Sequence[Object]) -> Causes:
+    for index, (name, made) in enumerate(compiler.variables(declared)):
         path = f"spec.variables[{index}]"
         if not name:
             yield causes.required(f"{path}.name", "name is not specified")
@@ -48,8 +48,8 @@ def check_variables(compiler: Compiler, told: Sequence[Object]) -> Causes:
             yield causes.invalid(f"{path}.expression", made.source, made.problem)
 
 
-def check_validations(compiler: Compiler, told: Sequence[Object]) -> Causes:
-    for index, each in enumerate(told):
+def check_validations(compiler: Compiler, declared: Sequence[Object]) -> Causes:
+    for index, each in enumerate(declared):
         path, source = f"spec.validations[{index}]", each.get("expression") or ""
         if not source.strip():
             yield causes.required(f"{path}.expression", "expression is not specified")
@@ -70,10 +70,10 @@ def check_validations(compiler: Compiler, told: Sequence[Object]) -> Causes:
             yield causes.unsupported(f"{path}.reason", reason, _REASONS)
 
 
-def check_mutations(compiler: Compiler, told: Sequence[Object]) -> Causes:
-    if not told:
+def check_mutations(compiler: Compiler, declared: Sequence[Object]) -> Causes:
+    if not declared:
         yield causes.required("spec.mutations", "mutations must contain at least one item")
-    for index, each in enumerate(told):
+    for index, each in enumerate(declared):
         path, kind = f"spec.mutations[{index}]", each.get("patchType") or ""
         if not kind:
             yield causes.required(f"{path}.patchType")
@@ -83,25 +83,25 @@ def check_mutations(compiler: Compiler, told: Sequence[Object]) -> Causes:
             yield from _mutation(compiler, path, kind, each)
 
 
-def _mutation(compiler: Compiler, path: str, kind: str, told: Object) -> Causes:
+def _mutation(compiler: Compiler, path: str, kind: str, rule: Object) -> Causes:
     wanted, _ = PATCHES[kind]
-    given = told.get(wanted)
+    given = rule.get(wanted)
     if given is None:
         why = f"must be specified when patchType is {kind}"
         yield causes.required(f"{path}.{wanted}", why)
     elif not (given.get("expression") or "").strip():
         yield causes.required(f"{path}.{wanted}.expression")
-    elif problem := compiler.mutation(told).problem:
+    elif problem := compiler.mutation(rule).problem:
         yield causes.invalid(f"{path}.{wanted}.expression", given["expression"], problem)
     for name, _ in PATCHES.values():
-        if name != wanted and told.get(name) is not None:
+        if name != wanted and rule.get(name) is not None:
             why = f"must not be specified when patchType is {kind}"
             yield causes.invalid(f"{path}.{name}", f"{{{name}}}", why)
 
 
-def check_annotations(compiler: Compiler, policy: str, told: Sequence[Object]) -> Causes:
+def check_annotations(compiler: Compiler, policy: str, annotations: Sequence[Object]) -> Causes:
     seen: set[str] = set()
-    for index, each in enumerate(told):
+    for index, each in enumerate(annotations):
         path, key = f"spec.auditAnnotations[{index}]", each.get("key") or ""
         whole = f"{policy}/{key}"
         yield from checks.each(f"{path}.key", whole, names.qualified_name_problems(whole))

@@ -179,9 +179,9 @@ def _client(path: str, config: Object) -> Causes:
         yield from _url(f"{path}.url", url)
     elif service is not None:
         # The server takes the one for the other.
-        for told, missing in (("name", "namespace"), ("namespace", "name")):
+        for named, missing in (("name", "namespace"), ("namespace", "name")):
             if not service.get(missing):
-                yield causes.required(f"{path}.service.{told}")
+                yield causes.required(f"{path}.service.{named}")
         port = service["port"]
         if not 1 <= port <= 65535:
             why = f"port is not valid: {checks.between(1, 65535)}"

@@ -46,11 +46,11 @@ class VolumeKind(Kind):
         if scene.subresource != "status":
             return
         status, before = new["status"], old.get("status") or {}
-        told, last = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+        time, last = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
         if status["phase"] != before.get("phase"):
-            if told in (None, last):
+            if time in (None, last):
                 status["lastPhaseTransitionTime"] = timestamp(scene.now)
-        elif told is None and last is not None:
+        elif time is None and last is not None:
             status["lastPhaseTransitionTime"] = last
 
     def validate(self, obj: Object, scene: Scene) -> Causes:
