@@ -42,7 +42,7 @@ class Param:
     """On the command line it stands alone, without a flag."""
     metavar: str = ""
     parse: Callable[[Any], Any] | None = None
-    """From a text to the value, or from several texts to a mapping. Raises ValueError."""
+    """From a text to the value, or from all texts to a list or mapping. Raises ValueError."""
     show: Callable[[Any], str] = str
     """How a default is written in the help."""
     is_namespace: bool = False
@@ -57,6 +57,7 @@ def param(
     argument: bool = False,
     metavar: str = "",
     parse: Callable[[Any], Any] | None = None,
+    show: Callable[[Any], str] = str,
     lowest: int | None = None,
     highest: int | None = None,
     operator_only: bool = False,
@@ -65,7 +66,7 @@ def param(
 
     The text is the help of the flag and the description in the JSON schema.
     """
-    declared = Param(flags, argument, metavar, parse, operator_only=operator_only)
+    declared = Param(flags, argument, metavar, parse, show, operator_only=operator_only)
     return msgspec.Meta(description=help, ge=lowest, le=highest, extra={_PARAM: declared})
 
 
@@ -313,10 +314,14 @@ class Operation(Generic[Input, Output]):
     for_agents: bool = False
     """A cyberspace may offer it. Everything else is the operator's alone."""
     render: Callable[[Output], Sequence[Block]] = _plain
+    render_for: Callable[[Input, Output], Sequence[Block]] | None = None
+    """Instead of `render`, where the input says what is shown: `--details`."""
     pending: Callable[[Output], bool] = _always
     """Whether a plan that was only shown has anything left to do, and so to confirm."""
     exit_code: Callable[[Output], int] = _done
     """What the shell is told of a result."""
+    exit_code_for: Callable[[Input, Output], int] | None = None
+    """Instead of `exit_code`, where the input says what is a failure: `--fail-on`."""
     doing: Callable[[Input], str] | None = None
     """Shown to people who wait: `creating workspace finetune`."""
     counts: bool = False
@@ -335,6 +340,14 @@ class Operation(Generic[Input, Output]):
     def __post_init__(self) -> None:
         if self.effect is Effect.READ and self.consequence is not None:
             raise ValueError(f"{self.name} only reads, and so has nothing to confirm")
+
+    def blocks(self, input: Input, output: Output) -> Sequence[Block]:
+        """What people are shown."""
+        return self.render_for(input, output) if self.render_for else self.render(output)
+
+    def code(self, input: Input, output: Output) -> int:
+        """The exit code of the command."""
+        return self.exit_code_for(input, output) if self.exit_code_for else self.exit_code(output)
 
     async def run(self, context: Context, input: Input) -> Output:
         """Carry it out, or plan it: the one call of all faces."""

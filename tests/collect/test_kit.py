@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kvestigate.cli.k8s_collect import watch
+from kvestigate.cli.collect import watch
 from kvestigate.collect.documents import Reading
 from kvestigate.collect.kinds import DEFAULT, chosen
 from kvestigate.collect.record import Record

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from kvestigate.catalog import CATALOG, operation
-from kvestigate.cli.command import Command
+from kvestigate.cli.command import Command, shown_examples
 from kvestigate.cli.commands import K8S_CLI, K8S_COLLECT, KVESTIGATE, Entry
 from kvestigate.cli.group import Group, RunnableGroup
 from kvestigate.cli.main import K8S_CLI_PROGRAM, K8S_COLLECT_PROGRAM, KVESTIGATE_PROGRAM
@@ -37,7 +37,7 @@ WITHOUT_OPERATION = {
         "cybernet mcp-server",
     },
     "streams without an end": {"collect watch", "collect from-file", "watch", "from-file"},
-    "terminals, and another word for `jobs stop`": {"jobs attach", "jobs exec", "jobs cancel"},
+    "terminals, which last as long as somebody types": {"jobs attach", "jobs exec"},
     "credentials, which leave by no other face": {
         "auth login",
         "auth logout",
@@ -62,14 +62,10 @@ WITHOUT_OPERATION = {
         "kubeconfig convert",
         "kubeconfig diff",
         "kubeconfig verify",
-        "volumes cp",
     },
 }
 """Why -> which commands run no operation."""
 NO_OPERATION = frozenset().union(*WITHOUT_OPERATION.values())
-
-LAUNCHER = {name.replace(".", " ") for name in CATALOG if name.startswith(("jobs.", "volumes."))}
-"""Commands that call a launcher, in this process or behind a server; to become operations."""
 
 
 def name_of(context: object) -> str:
@@ -99,7 +95,7 @@ def test_the_command_is_ours_with_help_and_examples(context: click.Context) -> N
     assert isinstance(command, Command | RunnableGroup)
     assert command.help
     assert command.examples
-    for example in command.examples:
+    for example in shown_examples(context):
         assert context.command_path in example
 
 
@@ -128,9 +124,8 @@ def test_the_table_says_what_the_command_says(entry: Entry) -> None:
 
 def test_every_command_runs_an_operation_but_for_a_few() -> None:
     runs = {words_of(context): operation_of(context) for context in LEAVES}
-    assert {words for words, name in runs.items() if not name} - LAUNCHER == NO_OPERATION
-    found = {name.replace(".", " ") for name in runs.values() if name}
-    assert found | LAUNCHER == {name.replace(".", " ") for name in CATALOG}
+    assert {words for words, name in runs.items() if not name} == NO_OPERATION
+    assert {name for name in runs.values() if name} == set(CATALOG)
 
 
 def test_a_command_is_called_like_its_operation() -> None:

@@ -14,7 +14,6 @@ from kvestigate.client.api import Api
 from kvestigate.errors import ApiError, KvestigateError
 from kvestigate.jobs.answers import State
 from kvestigate.jobs.interface import ExecRequest, Launcher, LogRequest, VolumeRequest
-from kvestigate.jobs.tasks.pieces import Files
 from kvestigate.kube import builtins
 from tests.jobs.conftest import LauncherOf
 from tests.jobs.tasks_of import JOBS, finish
@@ -132,7 +131,7 @@ FAST_VOLUME = {
 async def test_a_volume_is_made_mounted_and_deleted(launcher_of: LauncherOf, api: Api) -> None:
     launcher = launcher_of(ALICE)
     await api.create(builtins.resource("persistentvolumes"), FAST_VOLUME)
-    made = await launcher.create_volume(VolumeRequest("data", "10Gi", "fast", ("ReadWriteMany",)))
+    made = await launcher.create_volume("data", "10Gi", "fast", ("ReadWriteMany",))
     assert made.message == f"Volume created successfully with ID: {made.volume_id}"
     volume = await launcher.volume(made.volume_id)
     assert (volume.name, volume.size, volume.storage_class) == ("data", "10Gi", "fast")
@@ -150,7 +149,7 @@ async def test_a_volume_is_made_mounted_and_deleted(launcher_of: LauncherOf, api
 
 
 async def test_a_volume_in_use_is_not_deleted(launcher_of: LauncherOf, api: Api) -> None:
-    made = await launcher_of(ALICE).create_volume(VolumeRequest("data", "1Gi"))
+    made = await launcher_of(ALICE).create_volume("data", "1Gi")
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -255,7 +254,7 @@ ATTEMPTS: dict[str, tuple[Attempt, set[int]]] = {
         {404},
     ),
     "use pieces that were never sent": (
-        lambda m, t, v: m.submit({"run": "x", "workdir": "."}, Files(PIECE, (PIECE,))),
+        lambda m, t, v: m.submit({"run": "x", "workdir": "."}, PIECE, (PIECE,)),
         {409},
     ),
     "send a piece under a wrong name": (lambda m, t, v: m.put_piece("0" * 64, b"evil"), {422}),
@@ -291,7 +290,7 @@ async def test_a_user_cannot_reach_what_is_anothers(launcher_of: LauncherOf, att
     alice, mallory = launcher_of(ALICE), launcher_of(MALLORY)
     task_id = (await alice.submit({"run": "x", "name": "secret"})).task_id
     await alice.put_piece(PIECE, b"alice's")
-    volume_id = (await alice.create_volume(VolumeRequest("data", "1Gi"))).volume_id
+    volume_id = (await alice.create_volume("data", "1Gi")).volume_id
     tried, codes = ATTEMPTS[attempt]
     with pytest.raises(KvestigateError) as caught:
         await tried(mallory, task_id, volume_id)
@@ -309,7 +308,7 @@ async def test_pieces_are_each_users_own(launcher_of: LauncherOf, api: Api) -> N
     assert (await alice.missing_pieces([PIECE])).missing == ()
     # Not even that somebody has such a file can be found out.
     assert (await mallory.missing_pieces([PIECE])).missing == (PIECE,)
-    task_id = (await alice.submit({"run": "x", "workdir": "."}, Files(PIECE, (PIECE,)))).task_id
+    task_id = (await alice.submit({"run": "x", "workdir": "."}, PIECE, (PIECE,))).task_id
     piece = (await api.list(builtins.resource("secrets"))).items[0]
     (owner,) = piece["metadata"]["ownerReferences"]
     assert owner["name"] == f"task-{task_id}-{task_id}"
@@ -317,11 +316,11 @@ async def test_pieces_are_each_users_own(launcher_of: LauncherOf, api: Api) -> N
 
 async def test_names_are_each_users_own(launcher_of: LauncherOf) -> None:
     alice, mallory = launcher_of(ALICE), launcher_of(MALLORY)
-    first = await mallory.create_volume(VolumeRequest("data", "1Gi"))
-    second = await alice.create_volume(VolumeRequest("data", "1Gi"))
+    first = await mallory.create_volume("data", "1Gi")
+    second = await alice.create_volume("data", "1Gi")
     assert first.volume_id != second.volume_id
     with pytest.raises(KvestigateError, match="already"):
-        await alice.create_volume(VolumeRequest("data", "1Gi"))
+        await alice.create_volume("data", "1Gi")
 
 
 @pytest.mark.parametrize(
@@ -343,4 +342,4 @@ async def test_a_wrong_volume_is_refused(
     launcher_of: LauncherOf, request_: VolumeRequest, message: str
 ) -> None:
     with pytest.raises(KvestigateError, match=message):
-        await launcher_of(ALICE).create_volume(request_)
+        await launcher_of(ALICE).ask(Launcher.create_volume, request_)

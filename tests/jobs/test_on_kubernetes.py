@@ -14,7 +14,6 @@ from kvestigate.jobs.answers import State
 from kvestigate.jobs.files.archive import packed
 from kvestigate.jobs.files.uploading import put_pieces
 from kvestigate.jobs.in_process import InProcess
-from kvestigate.jobs.interface import VolumeRequest
 from kvestigate.jobs.tasks.model import Upload
 from kvestigate.jobs.users import User
 from tests.real.session import connected
@@ -42,10 +41,10 @@ async def api(kubernetes: UpstreamCluster, namespace: str) -> AsyncIterator[Api]
 async def test_a_task_with_everything_is_taken_listed_and_stopped(api: Api, tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("pass\n")
     jane = InProcess(api, User("jane@example.com"))
-    volume = (await jane.create_volume(VolumeRequest("data", "10Gi"))).volume_id
+    volume = (await jane.create_volume("data", "10Gi")).volume_id
     with packed([Upload(".", "~/sky_workdir", "workdir")], tmp_path) as archive:
         await put_pieces(jane, archive, lambda done, total: None)
-        task_id = (await jane.submit(TASK, archive.files)).task_id
+        task_id = (await jane.submit(TASK, archive.files.digest, archive.files.pieces)).task_id
         assert (await jane.missing_pieces(archive.files.pieces)).missing == ()
     (task,) = (await jane.list_tasks(all_users=False)).tasks
     assert (task.task_id, task.name, task.status) == (task_id, "Training Job", State.PENDING)

@@ -9,10 +9,10 @@ import click
 
 from kvestigate.cli.command import command
 from kvestigate.cli.group import group
-from kvestigate.cli.launching import API_URL
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.errors import UsageError
+from kvestigate.jobs.remote.login import API_URL
 
 
 @group("auth")

@@ -7,6 +7,7 @@ the same.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -60,7 +61,7 @@ class Command(click.Command):
         write_global_note(ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_examples(self.examples, formatter)
+        write_examples(shown_examples(ctx), formatter)
 
 
 def command(
@@ -141,6 +142,13 @@ def write_global_note(ctx: click.Context, formatter: click.HelpFormatter) -> Non
     program = ctx.find_root().info_name
     formatter.write_paragraph()
     formatter.write_text(f"Global options (-n, -o, --context, ...): see `{program} --help`.")
+
+
+def shown_examples(ctx: click.Context) -> Sequence[str]:
+    """The examples of a command under the name that it has here: `k8s-cli serve`."""
+    examples: Sequence[str] = getattr(ctx.command, "examples", ())
+    path = re.compile(rf"kvestigate (?:[\w-]+ )*?{re.escape(ctx.info_name or '')}(?!\S)")
+    return [path.sub(ctx.command_path, example, count=1) for example in examples]
 
 
 def write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:

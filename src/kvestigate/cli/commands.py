@@ -132,7 +132,7 @@ KVESTIGATE: tuple[Entry, ...] = (
     ),
     Entry(
         "jobs",
-        "kvestigate.cli.job_runs:jobs",
+        "kvestigate.cli.jobs:jobs",
         "Launch SkyPilot tasks on Kubernetes and look after them.",
         RUN,
     ),
@@ -231,25 +231,25 @@ KVESTIGATE: tuple[Entry, ...] = (
 K8S_CLI: tuple[Entry, ...] = (
     Entry(
         "jobs",
-        "kvestigate.cli.k8s_cli:jobs",
+        "kvestigate.cli.jobs:jobs",
         "Launch SkyPilot tasks on Kubernetes and look after them.",
         RUN,
     ),
     Entry(
         "volumes",
-        "kvestigate.cli.k8s_cli:volumes",
+        "kvestigate.cli.volumes:volumes",
         "Create volumes for tasks and look after them.",
         RUN,
     ),
     Entry(
         "auth",
-        "kvestigate.cli.k8s_cli:auth",
+        "kvestigate.cli.auth:auth",
         "Say who you are to the job launcher.",
         RUN,
     ),
     Entry(
         "serve",
-        "kvestigate.cli.k8s_cli:serve",
+        "kvestigate.cli.job_server:serve",
         "Serve tasks and volumes over HTTP.",
         SERVE,
     ),
@@ -258,13 +258,13 @@ K8S_CLI: tuple[Entry, ...] = (
 K8S_COLLECT: tuple[Entry, ...] = (
     Entry(
         "watch",
-        "kvestigate.cli.k8s_collect:watch",
+        "kvestigate.cli.collect:watch",
         "Watch a cluster and emit an event for each change of a workload.",
         RUN,
     ),
     Entry(
         "from-file",
-        "kvestigate.cli.k8s_collect:from_file",
+        "kvestigate.cli.collect:from_file",
         "Emit what manifests hold, without a cluster.",
         RUN,
     ),

@@ -40,8 +40,8 @@ def command_of(name: str) -> Command:
         via, path = values.pop("via", None), values.pop("json_path", None)
         if operation.reaches is Reach.PLANES:
             run = replace(run, resolve=partial(server_access, run.options, values.pop("data")))
-        result = await run(input_of(run, values), via=via, json_path=path)
-        return operation.exit_code(result)
+        given = input_of(run, values)
+        return operation.code(given, await run(given, via=via, json_path=path))
 
     call.__doc__ = "\n\n".join(filter(None, (operation.summary, operation.description)))
     decorated: Callable[..., Any] = call
@@ -80,7 +80,7 @@ def input_of(run: Run, values: dict[str, Any]) -> Any:
             continue
         if param.parse is None:
             value = _converted(value, types[field.name], field)
-        elif _is_document(field.type) and isinstance(value, tuple):
+        elif isinstance(value, tuple):
             value = param.parse(value)
         given[field.name] = value
     return made_of(**given)
@@ -121,22 +121,21 @@ def _parameter(field: inspect.Field) -> Decorator:
 
 def _attributes(field: inspect.Field, param: Param) -> dict[str, Any]:
     """What click has to know of the type."""
-    kind, many = _bare(field.type), False
+    kind = _bare(field.type)
     if isinstance(kind, inspect.BoolType):
         return {"is_flag": True, "default": None}
-    if isinstance(kind, inspect.VarTupleType | inspect.ListType) and not _is_document(field.type):
-        kind, many = _bare(kind.item_type), True
     found: dict[str, Any] = {}
-    if param.parse is None:
-        found["type"] = _type(kind)
-    elif isinstance(kind, inspect.DictType | inspect.VarTupleType):
-        many = True
-    else:
-        found["type"] = _parsing(param.parse)
-    if param.parse is None and _is_document(field.type):
-        found["metavar"] = "FILE"
-    if many:
+    listed = isinstance(kind, inspect.VarTupleType | inspect.ListType | inspect.DictType)
+    if listed and (param.parse is not None or not _is_document(field.type)):
+        item = kind.item_type if isinstance(kind, inspect.VarTupleType | inspect.ListType) else kind
+        found["type"] = str if param.parse else _type(_bare(item))
         found["nargs" if param.argument else "multiple"] = -1 if param.argument else True
+    elif param.parse is not None:
+        found["type"] = _parsing(param.parse)
+    elif _is_document(field.type):
+        found["metavar"] = "FILE"
+    else:
+        found["type"] = _type(kind)
     if param.metavar:
         found["metavar"] = param.metavar
     return {**found, "required": field.required}

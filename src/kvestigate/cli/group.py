@@ -18,6 +18,7 @@ from kvestigate.cli.command import (
     Command,
     add_global_parameters,
     run_of,
+    shown_examples,
     write_examples,
     write_global_note,
     write_options,
@@ -91,7 +92,7 @@ class RunnableGroup(Group):
         self.runs = runs
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_examples(self.examples, formatter)
+        write_examples(shown_examples(ctx), formatter)
 
 
 class LazyGroup(Group):

@@ -1,15 +1,15 @@
-"""Starts the launcher's server, for `jobs serve` and `k8s-cli serve`."""
+"""`kvestigate jobs serve`, which is `k8s-cli serve` too: the launcher's server."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
+from kvestigate.cli.command import command
 from kvestigate.cli.files import read_whole
-from kvestigate.cli.launching import API_URL
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.parameters import whole_number
 from kvestigate.errors import UsageError
@@ -17,50 +17,52 @@ from kvestigate.errors import UsageError
 if TYPE_CHECKING:
     from kvestigate.jobs.server.settings import Settings
 
-F = TypeVar("F")
-
 API_PORT = "K8S_CLI_API_PORT"
 _HIGHEST_PORT = 65535
 
 
-def server_options(function: F) -> F:
-    """What `serve` takes, in a group or on its own."""
-    for option in (
-        click.option(
-            "--config",
-            metavar="FILE",
-            help="YAML file with tokens or oidc, admins and quotas of the users.",
-        ),
-        click.option(
-            "--port",
-            type=whole_number(0, _HIGHEST_PORT),
-            help=f"Port to listen on; ${API_PORT}, else 8000.",
-        ),
-        click.option(
-            "--host",
-            default="127.0.0.1",
-            show_default=True,
-            help="Address to listen on; only loopback, unless --config has tokens or oidc.",
-        ),
-    ):
-        decorate: Any = option
-        function = decorate(function)
-    return function
+@command(
+    "serve",
+    examples=(
+        "kvestigate jobs serve",
+        "kvestigate jobs serve --config users.yaml --host 0.0.0.0",
+    ),
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; only loopback, unless --config has tokens or oidc.",
+)
+@click.option(
+    "--port",
+    type=whole_number(0, _HIGHEST_PORT),
+    help=f"Port to listen on; ${API_PORT}, else 8000.",
+)
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="YAML file with tokens or oidc, admins and quotas of the users.",
+)
+async def serve(options: GlobalOptions, host: str, port: int | None, config: str | None) -> None:
+    """Serve tasks and volumes over HTTP.
 
-
-async def serve_launcher(
-    options: GlobalOptions, host: str, port: int | None, config: str | None
-) -> None:
+    The header X-User says who is asking, on loopback alone; with tokens or an OpenID Connect
+    issuer in --config users prove it, from anywhere. Everything is kept in the cluster.
+    """
     from kvestigate.aio.loops import told_to_stop
     from kvestigate.cli.cluster import access_of
     from kvestigate.client.connect import connect
+    from kvestigate.jobs.remote.login import API_URL
     from kvestigate.jobs.server.serve import bound, serving
 
     settings = _settings(config)
     stopped = told_to_stop()
     with bound(host, _port() if port is None else port, settings) as listening:
         async with connect(access_of(options)) as api, serving(api, listening, settings) as url:
-            _announce(url)
+            click.echo(f"serving tasks and volumes at {url}")
+            click.echo(f"next: export {API_URL}={url}")
+            sys.stdout.flush()
             await stopped.wait()
 
 
@@ -80,9 +82,3 @@ def _port() -> int:
     if not text.isdecimal() or int(text) > _HIGHEST_PORT:
         raise UsageError(f"{API_PORT}: {text!r} is not a port", hint=f"{API_PORT}=8000")
     return int(text)
-
-
-def _announce(url: str) -> None:
-    click.echo(f"serving tasks and volumes at {url}")
-    click.echo(f"next: export {API_URL}={url}")
-    sys.stdout.flush()

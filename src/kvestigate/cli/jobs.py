@@ -1,22 +1,39 @@
-"""`kvestigate jobs`: SkyPilot tasks on any Kubernetes cluster; `job_runs` starts them."""
+"""`kvestigate jobs`: the commands that follow a task or enter it; the others are derived."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kvestigate.cli.command import command
+from kvestigate.cli.cluster import access_of
+from kvestigate.cli.command import command, operation_command
+from kvestigate.cli.files import read_whole
 from kvestigate.cli.group import group
-from kvestigate.cli.job_server import serve_launcher, server_options
-from kvestigate.cli.launching import launcher_of
+from kvestigate.cli.job_server import serve
 from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit, emit_message
-from kvestigate.errors import UsageError
+from kvestigate.cli.output import emit
+from kvestigate.cli.parameters import duration, whole_number
+from kvestigate.cli.progress import counting, said_if_silent
+from kvestigate.cli.run import Run
+from kvestigate.errors import EXIT_FAILED, EXIT_OK, UsageError
+
+if TYPE_CHECKING:
+    from kvestigate.jobs.files.archive import Archive
+    from kvestigate.jobs.files.uploading import Progress
+    from kvestigate.jobs.interface import Launcher, LogRequest
+    from kvestigate.jobs.tasks.model import Task
 
 F = TypeVar("F")
+
+_SHELL = ("/bin/sh", "-c", "exec $(command -v bash || command -v sh)")
 
 
 @group("jobs")
@@ -24,163 +41,296 @@ def jobs() -> None:
     """Launch SkyPilot tasks on Kubernetes and look after them."""
 
 
-def all_users_option(function: F) -> F:
+jobs.add_command(serve)
+
+
+@operation_command(
+    "jobs.status",
+    into=jobs,
+    examples=("kvestigate jobs status abc12345", "kvestigate jobs status abc12345 --watch"),
+)
+@click.argument("task_id")
+@click.option("--watch", is_flag=True, help="Show the state of the nodes until the task ends.")
+async def status(run: Run, task_id: str, watch: bool) -> None:
+    """Show one task and the state of its nodes."""
+    from kvestigate.cli.job_live import show_live
+    from kvestigate.jobs.interface import OneTask
+    from kvestigate.jobs.launching import launcher_of
+
+    if not watch:
+        await run(OneTask(task_id))
+        return
+    async with launcher_of(run.context().resolve) as launcher:
+        await show_live(run.options, launcher, task_id)
+
+
+@operation_command(
+    "jobs.submit",
+    into=jobs,
+    examples=(
+        "kvestigate jobs submit task.yaml",
+        "kvestigate jobs submit task.yaml --detach --env EPOCHS=3",
+        "kvestigate jobs submit task.yaml --dry-run",
+    ),
+)
+@click.argument("file", metavar="TASK.yaml")
+@click.option("--detach", "-d", is_flag=True, help="Do not follow the log.")
+@click.option("--dry-run", is_flag=True, help="Print the exact manifests and create nothing.")
+@click.option(
+    "--env", "envs", multiple=True, metavar="K=V", help="Variable of the task; repeatable."
+)
+@click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="K=V",
+    help="Secret variable of the task; repeatable.",
+)
+@click.option("--watch", is_flag=True, help="Show the state of the nodes instead of the log.")
+@click.option("--queue", metavar="NAME", help="Kueue's LocalQueue that admits the task.")
+@click.option(
+    "--start-within",
+    "start",
+    type=duration,
+    help="Time within which all nodes must run; 24h if not given.",
+)
+@click.option(
+    "--deadline", type=duration, help="Time within which the task must be done; 30d if not given."
+)
+@click.option(
+    "--ttl", type=duration, help="How long the task is kept after its end; 7d if not given."
+)
+async def submit(
+    run: Run,
+    /,
+    file: str,
+    detach: bool,
+    dry_run: bool,
+    envs: Sequence[str],
+    secrets: Sequence[str],
+    watch: bool,
+    **limits: Any,
+) -> int:
+    """Start a task from a SkyPilot YAML file (`-` for standard input) and follow its log."""
+    from kvestigate.jobs.launching import launcher_of
+    from kvestigate.jobs.tasks.limits import with_limits
+    from kvestigate.jobs.tasks.parse import parse_task, with_variables
+    from kvestigate.kube.documents import one_document
+
+    given = {"envs": pairs("--env", envs), "secrets": pairs("--secret", secrets)}
+    written = one_document(read_whole(file), file, "task")
+    with written.mistakes():
+        document = with_limits(with_variables(written.value, **given), **limits)
+        task = parse_task(document)
+    for path in task.without_effect:
+        click.echo(f"note: {path} has no effect on a Kubernetes cluster", err=True)
+    with _packed(task) as archive:
+        async with launcher_of(run.context().resolve) as launcher:
+            if dry_run:
+                await _show_plan(run.options, launcher, document, archive)
+                return EXIT_OK
+            # Before a log there is a line for people: the two together are no JSON.
+            line = run if detach else replace(run, options=replace(run.options, output="table"))
+            task_id = await _submit(line, launcher, document, archive, task.num_nodes)
+            if detach:
+                return EXIT_OK
+            return await _see_to_the_end(run.options, launcher, task_id, watch=watch)
+
+
+def pairs(flag: str, given: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE`, or `NAME` for a variable of our own environment."""
+    values = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals and name in os.environ:  # as `docker run -e NAME` has it
+            value = os.environ[name]
+        elif not equals:
+            raise UsageError(f"{flag}: {item!r} is not NAME=VALUE", hint=f"{flag} NAME=VALUE")
+        values[name] = value
+    return values
+
+
+@contextmanager
+def _packed(task: Task) -> Iterator[Archive | None]:
+    """The archive of what the task uploads, if it uploads anything."""
+    if not task.uploads:
+        yield None
+        return
+    from kvestigate.jobs.files.archive import packed
+
+    with packed(task.uploads, Path.cwd()) as archive:
+        yield archive
+
+
+@contextmanager
+def _uploading() -> Iterator[Progress]:
+    with counting("uploading") as counter:
+        yield lambda done, total: counter("pieces", done, total) if counter else None
+
+
+async def _submit(
+    run: Run,
+    launcher: Launcher,
+    document: dict[str, Any],
+    archive: Archive | None,
+    nodes: int,
+) -> str:
+    from kvestigate.jobs.files.uploading import put_pieces, send_parts
+
+    if archive is None:
+        submitted = await launcher.submit(document)
+        emit(run.options, submitted, run.operation.render)
+        return submitted.task_id
+    with _uploading() as progress:
+        await put_pieces(launcher, archive, progress)
+        submitted = await launcher.submit(document, archive.files.digest, archive.files.pieces)
+    emit(run.options, submitted, run.operation.render)
+    with _uploading() as progress:
+        await send_parts(launcher, submitted.task_id, nodes, archive, progress)
+    return submitted.task_id
+
+
+async def _see_to_the_end(
+    options: GlobalOptions, launcher: Launcher, task_id: str, *, watch: bool
+) -> int:
+    from kvestigate.cli.job_live import show_live
+    from kvestigate.jobs.interface import LogRequest
+
+    task = await show_live(options, launcher, task_id) if watch else None
+    if not watch:
+        await _print_lines(launcher, task_id, LogRequest())
+    if task is None:
+        task = await launcher.task(task_id)
+    if task.status.value != "failed":
+        click.echo(f"Task {task.task_id} {task.status.value}", err=True)
+        return EXIT_OK
+    explanation = await launcher.why(task_id)
+    click.echo(f"Task {task.task_id} failed: {explanation.causes[0]}", err=True)
+    return EXIT_FAILED
+
+
+async def _show_plan(
+    options: GlobalOptions, launcher: Launcher, document: dict[str, Any], archive: Archive | None
+) -> None:
+    from kvestigate.render.encode import to_json, to_yaml
+
+    files = () if archive is None else (archive.files.digest, archive.files.pieces)
+    manifests = (await launcher.plan(document, *files)).manifests
+    if options.output == "json":
+        sys.stdout.write(to_json({"apiVersion": "v1", "kind": "List", "items": manifests}).decode())
+        return
+    sys.stdout.write("---\n".join(to_yaml(manifest) for manifest in manifests))
+
+
+@operation_command(
+    "jobs.logs",
+    into=jobs,
+    examples=(
+        "kvestigate jobs logs abc12345",
+        "kvestigate jobs logs abc12345 --no-follow --tail 20 --node 1",
+    ),
+)
+@click.argument("task_id")
+@click.option(
+    "--follow/--no-follow", default=True, help="Continue until the task ends; the default."
+)
+@click.option("--tail", type=whole_number(0, 10**9), metavar="N", help="Only the last N lines.")
+@click.option("--since", type=duration, help="Only lines not older than this (10m, 1h).")
+@click.option("--node", type=whole_number(0, 10**6), metavar="N", help="Only lines of node N.")
+async def logs(
+    run: Run,
+    task_id: str,
+    follow: bool,
+    tail: int | None,
+    since: float | None,
+    node: int | None,
+) -> None:
+    """Print the log of all nodes of a task."""
+    from kvestigate.jobs.interface import LogRequest
+    from kvestigate.jobs.launching import launcher_of
+
+    seconds = None if since is None else max(int(since), 1)
+    async with launcher_of(run.context().resolve) as launcher:
+        await _print_lines(launcher, task_id, LogRequest(follow, tail, seconds, node))
+
+
+async def _print_lines(launcher: Launcher, task_id: str, request: LogRequest) -> None:
+    waiting = f"no log lines yet; `k8s-cli jobs why {task_id}` shows what the task waits for"
+    with said_if_silent(waiting) as heard:
+        async with aclosing(launcher.logs(task_id, request)) as lines:
+            async for line in lines:
+                heard()
+                # Bytes as the program wrote them: a log may hold anything.
+                sys.stdout.flush()
+                sys.stdout.buffer.write(line + b"\n")
+                sys.stdout.buffer.flush()
+
+
+def _node_option(function: F) -> F:
     option: Any = click.option(
-        "--all-users", is_flag=True, help="Include the tasks or volumes of all users."
+        "--node", type=whole_number(0, 10**6), default="0", show_default=True, help="Which node."
     )
     decorated: F = option(function)
     return decorated
 
 
 @command(
-    "list",
-    into=jobs,
-    examples=("kvestigate jobs list", "kvestigate jobs list --details --all-users"),
-)
-@click.option("--details", is_flag=True, help="Also show user, namespace and jobs.")
-@all_users_option
-async def list_(options: GlobalOptions, details: bool, all_users: bool) -> None:
-    """List tasks, newest first."""
-    from kvestigate.jobs.rendering import task_list_blocks
-
-    async with launcher_of(options) as launcher:
-        listed = await launcher.list_tasks(all_users=all_users)
-    emit(options, listed, partial(task_list_blocks, details=details, all_users=all_users))
-
-
-@command(
-    "queue",
-    into=jobs,
-    examples=("kvestigate jobs queue", "kvestigate jobs queue --all-users -o wide"),
-)
-@all_users_option
-async def queue(options: GlobalOptions, all_users: bool) -> None:
-    """Show pending and running tasks, oldest first."""
-    from kvestigate.jobs.rendering import queue_blocks
-    from kvestigate.jobs.tasks.statuses import queued
-
-    async with launcher_of(options) as launcher:
-        listed = queued(await launcher.list_tasks(all_users=all_users))
-    now = datetime.now(UTC).replace(tzinfo=None)
-    emit(options, listed, partial(queue_blocks, now=now, all_users=all_users))
-
-
-@command(
-    "history",
-    into=jobs,
-    examples=("kvestigate jobs history", "kvestigate jobs history --all-users -o json"),
-)
-@all_users_option
-async def history(options: GlobalOptions, all_users: bool) -> None:
-    """List submitted tasks, also those that no longer exist."""
-    from kvestigate.jobs.rendering import history_blocks
-
-    async with launcher_of(options) as launcher:
-        found = await launcher.history(all_users=all_users)
-    emit(options, found, partial(history_blocks, all_users=all_users))
-
-
-@command("endpoint", into=jobs, examples=("kvestigate jobs endpoint abc12345",))
-@click.argument("task_id")
-async def endpoint(options: GlobalOptions, task_id: str) -> None:
-    """Show the addresses of a task's ports."""
-    from kvestigate.jobs.rendering import endpoint_blocks
-
-    async with launcher_of(options) as launcher:
-        emit(options, await launcher.endpoint(task_id), endpoint_blocks)
-
-
-@command(
-    "status",
-    into=jobs,
-    examples=("kvestigate jobs status abc12345", "kvestigate jobs status abc12345 --watch"),
-)
-@click.argument("task_id")
-@click.option("--watch", is_flag=True, help="Show the state of the nodes until the task ends.")
-async def status(options: GlobalOptions, task_id: str, watch: bool) -> None:
-    """Show one task and the state of its nodes."""
-    from kvestigate.cli.job_live import show_live
-    from kvestigate.jobs.rendering import task_blocks
-
-    async with launcher_of(options) as launcher:
-        if watch:
-            await show_live(options, launcher, task_id)
-            return
-        emit(options, await launcher.task(task_id), task_blocks)
-
-
-@command("why", into=jobs, examples=("kvestigate jobs why abc12345",))
-@click.argument("task_id")
-async def why(options: GlobalOptions, task_id: str) -> None:
-    """Explain why a task waits or has failed, and what would make it run."""
-    from kvestigate.jobs.rendering import explanation_blocks
-
-    async with launcher_of(options) as launcher:
-        emit(options, await launcher.why(task_id), explanation_blocks)
-
-
-async def _stop(
-    options: GlobalOptions, task_id: str | None, all_tasks: bool, all_users: bool
-) -> None:
-    if (task_id is None) is not all_tasks or (all_users and not all_tasks):
-        raise UsageError(
-            "name a task or give --all, and --all-users only with --all",
-            hint="`k8s-cli jobs list` shows the tasks",
-        )
-    async with launcher_of(options) as launcher:
-        if task_id is not None:
-            emit_message(options, await launcher.stop(task_id))
-        else:
-            emit_message(options, await launcher.stop_all(all_users=all_users))
-
-
-def _stops(function: F) -> F:
-    """What `stop` and its alias take."""
-    for option in (
-        all_users_option,
-        click.option("--all", "all_tasks", is_flag=True, help="All of your tasks."),
-        click.argument("task_id", required=False),
-    ):
-        decorate: Any = option
-        function = decorate(function)
-    return function
-
-
-@command(
-    "stop",
-    into=jobs,
-    examples=("kvestigate jobs stop abc12345", "kvestigate jobs stop --all"),
-)
-@_stops
-async def stop(
-    options: GlobalOptions, task_id: str | None, all_tasks: bool, all_users: bool
-) -> None:
-    """Stop a task, or all of them; its jobs and pods are deleted."""
-    await _stop(options, task_id, all_tasks, all_users)
-
-
-@command("cancel", into=jobs, examples=("kvestigate jobs cancel abc12345",))
-@_stops
-async def cancel(
-    options: GlobalOptions, task_id: str | None, all_tasks: bool, all_users: bool
-) -> None:
-    """The same as `stop`."""
-    await _stop(options, task_id, all_tasks, all_users)
-
-
-@command(
-    "serve",
+    "exec",
     into=jobs,
     examples=(
-        "kvestigate jobs serve",
-        "kvestigate jobs serve --config users.yaml --host 0.0.0.0",
+        "kvestigate jobs exec abc12345 -- nvidia-smi",
+        "kvestigate jobs exec abc12345 --node 1 -it -- bash",
     ),
 )
-@server_options
-async def serve(options: GlobalOptions, host: str, port: int | None, config: str | None) -> None:
-    """Serve tasks and volumes over HTTP.
+@click.argument("task_id")
+@click.argument("words", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
+@_node_option
+@click.option("-i", "--stdin", is_flag=True, help="Pass standard input to the command.")
+@click.option("-t", "--tty", is_flag=True, help="Give the command a terminal; with -i.")
+async def exec_(
+    options: GlobalOptions,
+    task_id: str,
+    words: tuple[str, ...],
+    node: int,
+    stdin: bool,
+    tty: bool,
+) -> int:
+    """Run a command in a node of a task that runs; its exit code is ours."""
+    return await _enter(options, task_id, words, node, stdin=stdin, tty=tty)
 
-    The header X-User says who is asking, on loopback alone; with tokens or an OpenID Connect
-    issuer in --config users prove it, from anywhere. Everything is kept in the cluster.
-    """
-    await serve_launcher(options, host, port, config)
+
+@command(
+    "attach",
+    into=jobs,
+    examples=(
+        "kvestigate jobs attach abc12345",
+        "kvestigate jobs attach abc12345 --node 1",
+    ),
+)
+@click.argument("task_id")
+@_node_option
+async def attach(options: GlobalOptions, task_id: str, node: int) -> int:
+    """Open a shell in a node of a task that runs."""
+    return await _enter(options, task_id, _SHELL, node, stdin=True, tty=sys.stdin.isatty())
+
+
+async def _enter(
+    options: GlobalOptions,
+    task_id: str,
+    words: tuple[str, ...],
+    node: int,
+    *,
+    stdin: bool,
+    tty: bool,
+) -> int:
+    from kvestigate.cli.attached import run_attached
+    from kvestigate.jobs.interface import ExecRequest
+    from kvestigate.jobs.launching import launcher_of
+
+    if tty and not (stdin and sys.stdin.isatty()):
+        click.echo("standard input is not a terminal: the command runs without one", err=True)
+        tty = False
+    async with launcher_of(partial(access_of, options)) as launcher:
+        request = ExecRequest(words, node, stdin, tty)
+        async with await launcher.session(task_id, request) as running:
+            return await run_attached(running, stdin=stdin, tty=tty)

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TextIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
 from kvestigate.cli.options import GlobalOptions
 
@@ -16,13 +16,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Blocks: TypeAlias = "Sequence[Block]"
-
-
-class Said(Protocol):
-    """What a deed came to, with a sentence about it."""
-
-    @property
-    def message(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +54,6 @@ def emit_list(
 ) -> None:
     """Print a list, which programs find under `name`: all answers are objects."""
     emit(options, {name: items}, lambda found: render(found[name]))
-
-
-def emit_message(options: GlobalOptions, result: Said) -> None:
-    """Print what a deed came to: its message for people, all of it for programs."""
-    from kvestigate.render.blocks import text
-
-    emit(options, result, lambda it: [text(it.message)])
 
 
 def _as_text(blocks: Sequence[Block], screen: Screen, *, wide: bool) -> str:

@@ -82,7 +82,7 @@ class Run:
         elif line:
             progress = ticking(line)
         result = await self.result(input, via=via, owner=owner, progress=progress)
-        emit(self.options, result, render or self.operation.render)
+        emit(self.options, result, render or partial(self.operation.blocks, input))
         keep_json(json_path, result)
         self.confirm(result)
         return result

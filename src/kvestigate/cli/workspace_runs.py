@@ -10,7 +10,7 @@ import click
 
 from kvestigate.cli import workspace_files
 from kvestigate.cli.command import operation_command
-from kvestigate.cli.job_files import pairs
+from kvestigate.cli.jobs import pairs
 from kvestigate.cli.parameters import whole_number
 from kvestigate.cli.run import Run
 from kvestigate.cli.workspace import described, workspace

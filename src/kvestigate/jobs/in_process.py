@@ -7,26 +7,34 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kvestigate.aio.groups import one_failure
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, NotFound
-from kvestigate.jobs import answers, interface
+from kvestigate.jobs import answers
 from kvestigate.jobs.accounts import book, records
 from kvestigate.jobs.accounts.quotas import Quotas
 from kvestigate.jobs.answers import Explanation
 from kvestigate.jobs.files import staging
-from kvestigate.jobs.interface import Call, ExecRequest, Launcher, LogRequest
+from kvestigate.jobs.interface import (
+    Call,
+    ExecRequest,
+    Launcher,
+    ListRequest,
+    LogRequest,
+    Nothing,
+    OneTask,
+    SubmitRequest,
+)
 from kvestigate.jobs.running import log_lines, reaching, watching
 from kvestigate.jobs.running.evidence import evidence
 from kvestigate.jobs.running.explain import explain
 from kvestigate.jobs.running.keeping import JOBS, keep_quietly, utc_now
 from kvestigate.jobs.running.submitting import delete_job, prepare, start
 from kvestigate.jobs.tasks import labels
-from kvestigate.jobs.tasks.compile import compile_companions, compile_jobs
+from kvestigate.jobs.tasks.compile import Submission, compile_companions, compile_jobs
 from kvestigate.jobs.tasks.ids import is_id
 from kvestigate.jobs.tasks.pieces import files_of
 from kvestigate.jobs.tasks.statuses import TaskJob, task_status, task_statuses
@@ -62,47 +70,47 @@ class InProcess(Launcher):
         """None: the quotas in the cluster's ConfigMap, if it exists."""
         self._kept = kept
         """Whether a `Keeper` runs in this process and ends broken tasks."""
-        self._handlers: Mapping[Call[Any], Callable[..., Awaitable[Any]]] = {
-            interface.WHOAMI: self._whoami,
-            interface.SUBMIT: self._submit,
-            interface.PLAN: self._plan,
-            interface.STOP_ALL: self._stop_all,
-            interface.LIST_TASKS: self._list_tasks,
-            interface.HISTORY: self._history,
-            interface.TASK: self._task,
-            interface.WHY: self._why,
-            interface.ENDPOINT: self._endpoint,
-            interface.STOP: self._stop_one,
-            interface.MISSING_PIECES: partial(staging.missing, api, user),
-            interface.CREATE_VOLUME: partial(claims.create, api, user),
-            interface.LIST_VOLUMES: self._list_volumes,
-            interface.VOLUME: partial(claims.status, api, user),
-            interface.RESIZE_VOLUME: partial(claims.resize, api, user),
-            interface.VOLUME_FILES: partial(contents.list_files, api, user),
-            interface.DELETE_VOLUME: partial(claims.delete, api, user),
+        self._handlers: Mapping[Call[..., Any], Callable[[Any], Awaitable[Any]]] = {
+            Launcher.whoami: self._whoami,
+            Launcher.submit: self._submit,
+            Launcher.plan: self._plan,
+            Launcher.stop_all: self._stop_all,
+            Launcher.list_tasks: self._list_tasks,
+            Launcher.history: self._history,
+            Launcher.task: self._task,
+            Launcher.why: self._why,
+            Launcher.endpoint: self._endpoint,
+            Launcher.stop: self._stop_one,
+            Launcher.missing_pieces: partial(staging.missing, api, user),
+            Launcher.create_volume: partial(claims.create, api, user),
+            Launcher.list_volumes: self._list_volumes,
+            Launcher.volume: partial(claims.status, api, user),
+            Launcher.resize_volume: partial(claims.resize, api, user),
+            Launcher.volume_files: partial(contents.list_files, api, user),
+            Launcher.delete_volume: partial(claims.delete, api, user),
         }
 
-    async def ask(self, call: Call[A], **given: Any) -> A:
-        answer: A = await self._handlers[call](**given)
+    async def ask(self, call: Call[..., A], input: Any) -> A:
+        answer: A = await self._handlers[call](input)
         return answer
 
-    async def _whoami(self) -> answers.WhoAmI:
+    async def _whoami(self, _: Nothing) -> answers.WhoAmI:
         return answers.WhoAmI(self._user.name, self._role.value)
 
-    async def _plan(
-        self, task: Mapping[str, Any], files: str = "", piece: Sequence[str] | None = None
-    ) -> answers.PlanResponse:
-        submission = await prepare(self._api, self._user, task, files_of(files, piece or ()))
+    async def _prepared(self, request: SubmitRequest) -> Submission:
+        files = files_of(request.files, request.piece or ())
+        return await prepare(self._api, self._user, request.task, files)
+
+    async def _plan(self, request: SubmitRequest) -> answers.PlanResponse:
+        submission = await self._prepared(request)
         made = [*compile_companions(submission), *compile_jobs(submission)]
         for manifest in made:
             if manifest["kind"] == "Secret":
                 manifest["stringData"] = dict.fromkeys(manifest["stringData"], "...")
         return answers.PlanResponse(tuple(made))
 
-    async def _submit(
-        self, task: Mapping[str, Any], files: str = "", piece: Sequence[str] | None = None
-    ) -> answers.TaskSubmitResponse:
-        submission = await prepare(self._api, self._user, task, files_of(files, piece or ()))
+    async def _submit(self, request: SubmitRequest) -> answers.TaskSubmitResponse:
+        submission = await self._prepared(request)
         quotas = self._quotas
         if quotas is None:
             quotas = await book.cluster_quotas(self._api)
@@ -110,18 +118,18 @@ class InProcess(Launcher):
         message = f"Task submitted successfully with ID: {submission.task_id}"
         return answers.TaskSubmitResponse(submission.task_id, "submitted", message)
 
-    async def _list_tasks(self, all_users: bool) -> answers.TaskListResponse:
-        return answers.TaskListResponse(tuple(task_statuses(await self._jobs(all_users))))
+    async def _list_tasks(self, request: ListRequest) -> answers.TaskListResponse:
+        return answers.TaskListResponse(tuple(task_statuses(await self._jobs(request.all_users))))
 
-    async def _history(self, all_users: bool) -> answers.HistoryResponse:
-        user = self._whose(all_users)
+    async def _history(self, request: ListRequest) -> answers.HistoryResponse:
+        user = self._whose(request.all_users)
         if not self._kept:
-            for jobs in _by_task(await self._jobs(all_users)).values():
+            for jobs in _by_task(await self._jobs(request.all_users)).values():
                 await keep_quietly(self._api, jobs)
         return answers.HistoryResponse(tuple(await book.history(self._api, user)))
 
-    async def _task(self, task_id: str) -> answers.TaskStatus:
-        return task_status(await self._kept_jobs(task_id))
+    async def _task(self, request: OneTask) -> answers.TaskStatus:
+        return task_status(await self._kept_jobs(request.task_id))
 
     async def watch(self, task_id: str) -> AsyncGenerator[answers.TaskView, None]:
         jobs = await self._jobs_of(task_id)
@@ -129,20 +137,20 @@ class InProcess(Launcher):
             async for view in views:
                 yield view
 
-    async def _why(self, task_id: str) -> Explanation:
-        return explain(await evidence(self._api, await self._kept_jobs(task_id)))
+    async def _why(self, request: OneTask) -> Explanation:
+        return explain(await evidence(self._api, await self._kept_jobs(request.task_id)))
 
-    async def _endpoint(self, task_id: str) -> answers.EndpointResponse:
-        await self._jobs_of(task_id)
-        return await reaching.endpoints(self._api, task_id)
+    async def _endpoint(self, request: OneTask) -> answers.EndpointResponse:
+        await self._jobs_of(request.task_id)
+        return await reaching.endpoints(self._api, request.task_id)
 
-    async def _stop_one(self, task_id: str) -> answers.TaskStopResponse:
-        await self._stop(await self._jobs_of(task_id))
-        message = f"Task {task_id} stopped successfully"
-        return answers.TaskStopResponse(task_id, "stopped", message)
+    async def _stop_one(self, request: OneTask) -> answers.TaskStopResponse:
+        await self._stop(await self._jobs_of(request.task_id))
+        message = f"Task {request.task_id} stopped successfully"
+        return answers.TaskStopResponse(request.task_id, "stopped", message)
 
-    async def _stop_all(self, all_users: bool) -> answers.TaskStopAllResponse:
-        jobs = await self._jobs(all_users)
+    async def _stop_all(self, request: ListRequest) -> answers.TaskStopAllResponse:
+        jobs = await self._jobs(request.all_users)
         await self._stop(jobs)
         count = len(_by_task(jobs))
         return answers.TaskStopAllResponse(count, "stopped", f"Stopped {counted(count, 'task')}")
@@ -168,14 +176,8 @@ class InProcess(Launcher):
     async def put_piece(self, digest: str, content: bytes) -> None:
         await staging.put(self._api, self._user, digest, content)
 
-    async def _list_volumes(self, all_users: bool) -> answers.VolumeListResponse:
-        return await claims.list_all(self._api, self._whose(all_users))
-
-    async def copy_to_volume(self, source: Path, volume_id: str, path: str) -> None:
-        await contents.copy_in(self._api, self._user, volume_id, source, path)
-
-    async def copy_from_volume(self, volume_id: str, path: str, target: Path) -> None:
-        await contents.copy_out(self._api, self._user, volume_id, path, target)
+    async def _list_volumes(self, request: ListRequest) -> answers.VolumeListResponse:
+        return await claims.list_all(self._api, self._whose(request.all_users))
 
     async def _keep(self, jobs: Sequence[TaskJob]) -> None:
         async with aclosing(watching.views(self._api, jobs, keeps=True)) as views:

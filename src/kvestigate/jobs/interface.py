@@ -1,36 +1,101 @@
 """What a launcher can be asked for: each call is declared once, with its place in the REST API.
 
-A `Launcher` turns its methods into calls. `in_process` does the work that a call means, `remote`
-sends the call to a server, and `server` has a route for each of `CALLS`. Streams of lines, views
-and terminals are no calls: every launcher implements them itself.
+A `Call` in the class body of `Launcher` is a method of every launcher. `in_process` does the work
+that a call means, `remote` sends it to a server, `server` has a route for each of `CALLS`, and
+`operations` makes commands of them. Streams of lines, views and terminals are no calls: every
+launcher implements them itself.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeVar, overload
 
 from kvestigate.jobs import answers
-from kvestigate.jobs.tasks.pieces import Files
+from kvestigate.operation import param
 
 if TYPE_CHECKING:
     from kvestigate.client.streams import Session
 
+P = ParamSpec("P")
 A = TypeVar("A")
 
 ACCESS_MODES = ("ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany")
-REQUIRED: Final = ...
+
+TaskId = Annotated[str, param("The ID of the task.", argument=True)]
+VolumeId = Annotated[str, param("The ID or the name of the volume.", argument=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The input of a call without parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitRequest:
+    task: Mapping[str, Any]
+    """The fields of a SkyPilot task file."""
+    files: str = ""
+    """SHA-256 of the uploaded files; empty without any."""
+    piece: Sequence[str] | None = None
+    """SHA-256 of their pieces, which have been put before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digests:
+    digests: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class OneTask:
+    task_id: TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class ListRequest:
+    all_users: Annotated[bool, param("Include the tasks or volumes of all users.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class OneVolume:
+    volume_id: VolumeId
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeRequest:
+    volume_id: VolumeId
+    size: Annotated[str, param("The new size: 20Gi.", argument=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class PathRequest:
+    volume_id: VolumeId
+    path: Annotated[str, param("A directory on the volume.", argument=True)] = "/"
+
+
+def _modes(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(mode.strip() for text in texts for mode in text.split(",") if mode.strip())
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeRequest:
-    name: str
-    size: str
-    """`10Gi`"""
-    storage_class: str | None = None
-    access_modes: tuple[str, ...] = ("ReadWriteOnce",)
+    name: Annotated[str, param("What to call it.", argument=True)]
+    size: Annotated[str, param("How large: 10Gi.", argument=True)]
+    storage_class: Annotated[
+        str | None, param("Class to use; the cluster's default if not given.", metavar="NAME")
+    ] = None
+    access_modes: Annotated[
+        tuple[str, ...],
+        param(
+            "Separated by commas: ReadWriteOnce, ReadWriteMany, ReadOnlyMany.",
+            metavar="MODES",
+            parse=_modes,
+            show=",".join,
+        ),
+    ] = ("ReadWriteOnce",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,133 +123,135 @@ class ExecRequest:
     tty: bool = False
 
 
+WHOLE = "*"
+"""The body of a request that is the whole input."""
+
+
 @dataclass(frozen=True, eq=False)
-class Call(Generic[A]):
-    """A question with one answer."""
+class Call(Generic[P, A]):
+    """A question with one answer; as an attribute of a class it is a method."""
 
     name: str
     """Of the operation in the OpenAPI description."""
     method: str
     path: str
-    """`/volumes/{volume_id}/resize`"""
+    """`/volumes/{volume_id}/resize`: the names are fields of the input."""
+    input: Callable[P, Any]
+    """The dataclass of the parameters. Those that are not in the path are in the query."""
     answer: type[A]
     description: str = ""
-    query: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters of the query and their defaults; REQUIRED if there is none."""
     body: str = ""
-    """The parameter that is the body of the request."""
+    """The field that is the body of the request, or WHOLE."""
     slow: bool = False
     """The answer waits until a pod runs."""
 
+    def __call__(self, launcher: Launcher, *args: P.args, **kwargs: P.kwargs) -> Awaitable[A]:
+        return launcher.ask(self, self.input(*args, **kwargs))
 
-_OF_ALL = {"all_users": False}
-_UPLOADED: Mapping[str, Any] = {"files": "", "piece": None}
-
-WHOAMI = Call("whoami", "GET", "/whoami", answers.WhoAmI)
-SUBMIT = Call(
-    "submit_task",
-    "POST",
-    "/tasks/submit",
-    answers.TaskSubmitResponse,
-    "Start a task; the body has the fields of a SkyPilot task file.",
-    query=_UPLOADED,
-    body="task",
-)
-PLAN = Call(
-    "plan_task",
-    "POST",
-    "/tasks/plan",
-    answers.PlanResponse,
-    "The objects that `submit` would create; nothing is created.",
-    query=_UPLOADED,
-    body="task",
-)
-STOP_ALL = Call("stop_tasks", "POST", "/tasks/stop", answers.TaskStopAllResponse, query=_OF_ALL)
-LIST_TASKS = Call("list_tasks", "GET", "/tasks", answers.TaskListResponse, query=_OF_ALL)
-HISTORY = Call(
-    "task_history",
-    "GET",
-    "/history",
-    answers.HistoryResponse,
-    "The tasks that were submitted, also those that no longer exist.",
-    query=_OF_ALL,
-)
-TASK = Call("task_status", "GET", "/tasks/{task_id}", answers.TaskStatus)
-WHY = Call(
-    "explain_task",
-    "GET",
-    "/tasks/{task_id}/why",
-    answers.Explanation,
-    "Why the task waits or has failed, and what would make it run.",
-)
-ENDPOINT = Call(
-    "task_endpoint",
-    "GET",
-    "/tasks/{task_id}/endpoint",
-    answers.EndpointResponse,
-    "The addresses of the task's ports.",
-)
-STOP = Call("stop_task", "POST", "/tasks/{task_id}/stop", answers.TaskStopResponse)
-MISSING_PIECES = Call(
-    "missing_pieces",
-    "POST",
-    "/files/missing",
-    answers.MissingPieces,
-    "The pieces of files that have yet to be sent.",
-    body="digests",
-)
-CREATE_VOLUME = Call(
-    "create_volume", "POST", "/volumes/create", answers.VolumeCreateResponse, body="volume"
-)
-LIST_VOLUMES = Call("list_volumes", "GET", "/volumes", answers.VolumeListResponse, query=_OF_ALL)
-VOLUME = Call("volume_status", "GET", "/volumes/{volume_id}", answers.VolumeStatus)
-RESIZE_VOLUME = Call(
-    "resize_volume",
-    "POST",
-    "/volumes/{volume_id}/resize",
-    answers.VolumeResizeResponse,
-    query={"size": REQUIRED},
-)
-VOLUME_FILES = Call(
-    "volume_files",
-    "GET",
-    "/volumes/{volume_id}/files",
-    answers.VolumeFiles,
-    "The files on the volume, listed by a pod that mounts it.",
-    query={"path": "/"},
-    slow=True,
-)
-DELETE_VOLUME = Call(
-    "delete_volume", "DELETE", "/volumes/{volume_id}", answers.VolumeDeleteResponse
-)
-
-CALLS: tuple[Call[Any], ...] = (
-    WHOAMI,
-    SUBMIT,
-    PLAN,
-    STOP_ALL,
-    LIST_TASKS,
-    HISTORY,
-    TASK,
-    WHY,
-    ENDPOINT,
-    STOP,
-    MISSING_PIECES,
-    CREATE_VOLUME,
-    LIST_VOLUMES,
-    VOLUME,
-    RESIZE_VOLUME,
-    VOLUME_FILES,
-    DELETE_VOLUME,
-)
+    @overload
+    def __get__(self, launcher: None, owner: type) -> Call[P, A]: ...
+    @overload
+    def __get__(self, launcher: Launcher, owner: type) -> Callable[P, Awaitable[A]]: ...
+    def __get__(self, launcher: Launcher | None, owner: type) -> Any:
+        return self if launcher is None else partial(self, launcher)
 
 
 class Launcher(ABC):
     """Tasks and volumes of one user; `all_users` asks for everybody's, for administrators."""
 
+    whoami = Call("whoami", "GET", "/whoami", Nothing, answers.WhoAmI)
+    submit = Call(
+        "submit_task",
+        "POST",
+        "/tasks/submit",
+        SubmitRequest,
+        answers.TaskSubmitResponse,
+        "Start a task; the body has the fields of a SkyPilot task file.",
+        body="task",
+    )
+    plan = Call(
+        "plan_task",
+        "POST",
+        "/tasks/plan",
+        SubmitRequest,
+        answers.PlanResponse,
+        "The objects that `submit` would create; nothing is created.",
+        body="task",
+    )
+    stop_all = Call("stop_tasks", "POST", "/tasks/stop", ListRequest, answers.TaskStopAllResponse)
+    list_tasks = Call("list_tasks", "GET", "/tasks", ListRequest, answers.TaskListResponse)
+    history = Call(
+        "task_history",
+        "GET",
+        "/history",
+        ListRequest,
+        answers.HistoryResponse,
+        "The tasks that were submitted, also those that no longer exist.",
+    )
+    task = Call("task_status", "GET", "/tasks/{task_id}", OneTask, answers.TaskStatus)
+    why = Call(
+        "explain_task",
+        "GET",
+        "/tasks/{task_id}/why",
+        OneTask,
+        answers.Explanation,
+        "Why the task waits or has failed, and what would make it run.",
+    )
+    endpoint = Call(
+        "task_endpoint",
+        "GET",
+        "/tasks/{task_id}/endpoint",
+        OneTask,
+        answers.EndpointResponse,
+        "The addresses of the task's ports.",
+    )
+    stop = Call("stop_task", "POST", "/tasks/{task_id}/stop", OneTask, answers.TaskStopResponse)
+    missing_pieces = Call(
+        "missing_pieces",
+        "POST",
+        "/files/missing",
+        Digests,
+        answers.MissingPieces,
+        "The pieces of files that have yet to be sent.",
+        body="digests",
+    )
+    create_volume = Call(
+        "create_volume",
+        "POST",
+        "/volumes/create",
+        VolumeRequest,
+        answers.VolumeCreateResponse,
+        body=WHOLE,
+    )
+    list_volumes = Call("list_volumes", "GET", "/volumes", ListRequest, answers.VolumeListResponse)
+    volume = Call("volume_status", "GET", "/volumes/{volume_id}", OneVolume, answers.VolumeStatus)
+    resize_volume = Call(
+        "resize_volume",
+        "POST",
+        "/volumes/{volume_id}/resize",
+        ResizeRequest,
+        answers.VolumeResizeResponse,
+    )
+    volume_files = Call(
+        "volume_files",
+        "GET",
+        "/volumes/{volume_id}/files",
+        PathRequest,
+        answers.VolumeFiles,
+        "The files on the volume, listed by a pod that mounts it.",
+        slow=True,
+    )
+    delete_volume = Call(
+        "delete_volume",
+        "DELETE",
+        "/volumes/{volume_id}",
+        OneVolume,
+        answers.VolumeDeleteResponse,
+    )
+
     @abstractmethod
-    async def ask(self, call: Call[A], **given: Any) -> A:
-        """The answer to a call; `given` has its parameters by name."""
+    async def ask(self, call: Call[..., A], input: Any) -> A:
+        """The answer to a call."""
 
     @abstractmethod
     def watch(self, task_id: str) -> AsyncGenerator[answers.TaskView, None]:
@@ -202,65 +269,7 @@ class Launcher(ABC):
     async def put_piece(self, digest: str, content: bytes) -> None:
         """Send a piece of files that a task will need."""
 
-    async def whoami(self) -> answers.WhoAmI:
-        return await self.ask(WHOAMI)
 
-    async def plan(
-        self, document: Mapping[str, Any], files: Files | None = None
-    ) -> answers.PlanResponse:
-        """The objects that `submit` would create."""
-        return await self.ask(PLAN, task=document, **_uploaded(files))
-
-    async def submit(
-        self, document: Mapping[str, Any], files: Files | None = None
-    ) -> answers.TaskSubmitResponse:
-        """Start a task; the pieces of its `files` have been put before."""
-        return await self.ask(SUBMIT, task=document, **_uploaded(files))
-
-    async def list_tasks(self, *, all_users: bool = False) -> answers.TaskListResponse:
-        return await self.ask(LIST_TASKS, all_users=all_users)
-
-    async def history(self, *, all_users: bool = False) -> answers.HistoryResponse:
-        return await self.ask(HISTORY, all_users=all_users)
-
-    async def task(self, task_id: str) -> answers.TaskStatus:
-        return await self.ask(TASK, task_id=task_id)
-
-    async def why(self, task_id: str) -> answers.Explanation:
-        return await self.ask(WHY, task_id=task_id)
-
-    async def endpoint(self, task_id: str) -> answers.EndpointResponse:
-        return await self.ask(ENDPOINT, task_id=task_id)
-
-    async def stop(self, task_id: str) -> answers.TaskStopResponse:
-        return await self.ask(STOP, task_id=task_id)
-
-    async def stop_all(self, *, all_users: bool = False) -> answers.TaskStopAllResponse:
-        return await self.ask(STOP_ALL, all_users=all_users)
-
-    async def missing_pieces(self, digests: Sequence[str]) -> answers.MissingPieces:
-        return await self.ask(MISSING_PIECES, digests=list(digests))
-
-    async def create_volume(self, request: VolumeRequest) -> answers.VolumeCreateResponse:
-        return await self.ask(CREATE_VOLUME, volume=request)
-
-    async def list_volumes(self, *, all_users: bool = False) -> answers.VolumeListResponse:
-        return await self.ask(LIST_VOLUMES, all_users=all_users)
-
-    async def volume(self, volume: str) -> answers.VolumeStatus:
-        """The volume with this ID or name."""
-        return await self.ask(VOLUME, volume_id=volume)
-
-    async def resize_volume(self, volume: str, size: str) -> answers.VolumeResizeResponse:
-        """Make a volume larger."""
-        return await self.ask(RESIZE_VOLUME, volume_id=volume, size=size)
-
-    async def volume_files(self, volume: str, path: str) -> answers.VolumeFiles:
-        return await self.ask(VOLUME_FILES, volume_id=volume, path=path)
-
-    async def delete_volume(self, volume: str) -> answers.VolumeDeleteResponse:
-        return await self.ask(DELETE_VOLUME, volume_id=volume)
-
-
-def _uploaded(files: Files | None) -> dict[str, Any]:
-    return {} if files is None else {"files": files.digest, "piece": list(files.pieces)}
+CALLS: tuple[Call[..., Any], ...] = tuple(
+    call for call in vars(Launcher).values() if isinstance(call, Call)
+)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Protocol
 
 from kvestigate.jobs.answers import (
     EndpointResponse,
     Explanation,
     HistoryResponse,
+    NodeView,
     State,
     TaskListResponse,
     TaskStatus,
@@ -17,7 +19,8 @@ from kvestigate.jobs.answers import (
     VolumeListResponse,
     VolumeStatus,
 )
-from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, one_line, text
+from kvestigate.jobs.interface import ListRequest
+from kvestigate.render.blocks import Block, Cell, Facts, Field, Tone, one_line, table, text
 from kvestigate.render.human import age
 
 _TONES = {
@@ -26,35 +29,45 @@ _TONES = {
     State.FAILED: Tone.BAD,
     State.COMPLETED: Tone.DIM,
 }
-
 _ENDS = {"failed": Tone.BAD, "completed": Tone.GOOD, "stopped": Tone.WARN, "unknown": Tone.DIM}
+_PHASES = {"Bound": Tone.GOOD, "Lost": Tone.BAD}
 
 
-def task_list_blocks(
-    listed: TaskListResponse, *, details: bool, all_users: bool = False
-) -> Sequence[Block]:
-    columns = [
-        Column("TASK ID"),
-        Column("NAME"),
-        Column("STATUS"),
-        Column("CREATED"),
-        Column("USER", wide=not (details or all_users)),
-        Column("NAMESPACE", wide=not details),
-        Column("JOBS", wide=not details),
-    ]
-    rows: list[list[str | Cell]] = [
-        [
-            task.task_id,
-            task.name,
-            Cell(task.status.value, _TONES[task.status]),
-            _shown(task.created_at),
-            task.username,
-            task.metadata.namespace,
-            ", ".join(task.metadata.node_jobs),
-        ]
-        for task in listed.tasks
-    ]
-    return [Table(columns, rows, empty="no tasks: k8s-cli jobs submit TASK.yaml starts one")]
+class _Answer(Protocol):
+    @property
+    def message(self) -> str: ...
+
+
+class _TableRequest(Protocol):
+    @property
+    def details(self) -> bool: ...
+    @property
+    def all_users(self) -> bool: ...
+
+
+def message_blocks(answer: _Answer) -> Sequence[Block]:
+    """What was done, in the launcher's own words."""
+    return [text(answer.message)]
+
+
+def task_list_blocks(request: _TableRequest, listed: TaskListResponse) -> Sequence[Block]:
+    wide = not request.details
+    shown = table(
+        listed.tasks,
+        Field("TASK ID", lambda task: task.task_id),
+        Field("NAME", lambda task: task.name),
+        Field("STATUS", lambda task: _state(task.status)),
+        Field("CREATED", lambda task: _shown(task.created_at)),
+        Field("USER", lambda task: task.username, wide=wide and not request.all_users),
+        Field("NAMESPACE", lambda task: task.metadata.namespace, wide=wide),
+        Field("JOBS", lambda task: ", ".join(task.metadata.node_jobs), wide=wide),
+        empty="no tasks: k8s-cli jobs submit TASK.yaml starts one",
+    )
+    return [shown]
+
+
+def _state(state: State) -> Cell:
+    return Cell(state.value, _TONES[state])
 
 
 def task_blocks(task: TaskStatus) -> Sequence[Block]:
@@ -68,7 +81,7 @@ def task_blocks(task: TaskStatus) -> Sequence[Block]:
             [
                 ("task", task.task_id),
                 ("name", task.name),
-                ("status", Cell(task.status.value, _TONES[task.status])),
+                ("status", _state(task.status)),
                 ("user", task.username),
                 ("namespace", meta.namespace),
                 ("nodes", f"{meta.num_nodes} ({counts})"),
@@ -81,43 +94,29 @@ def task_blocks(task: TaskStatus) -> Sequence[Block]:
 
 
 def explanation_blocks(explanation: Explanation) -> Sequence[Block]:
-    state = Cell(explanation.status.value, _TONES[explanation.status])
     return [
-        Facts([("task", explanation.task_id), ("status", state)]),
+        Facts([("task", explanation.task_id), ("status", _state(explanation.status))]),
         *(text(cause) for cause in explanation.causes),
         *(text(f"try: {way_out}", Tone.STRONG) for way_out in explanation.advice),
     ]
 
 
-def volume_list_blocks(
-    listed: VolumeListResponse, *, details: bool, all_users: bool = False
-) -> Sequence[Block]:
-    columns = [
-        Column("VOLUME ID"),
-        Column("NAME"),
-        Column("SIZE"),
-        Column("STATUS"),
-        Column("CREATED"),
-        Column("USER", wide=not (details or all_users)),
-        Column("STORAGE CLASS", wide=not details),
-        Column("ACCESS MODES", wide=not details),
-        Column("CLAIM", wide=not details),
-    ]
-    rows: list[list[str | Cell]] = [
-        [
-            volume.volume_id,
-            volume.name,
-            volume.size,
-            _phase(volume),
-            _shown(volume.created_at),
-            volume.username,
-            volume.storage_class or "",
-            ",".join(volume.access_modes),
-            volume.metadata.pvc_name,
-        ]
-        for volume in listed.volumes
-    ]
-    return [Table(columns, rows, empty="no volumes: k8s-cli volumes create NAME SIZE makes one")]
+def volume_list_blocks(request: _TableRequest, listed: VolumeListResponse) -> Sequence[Block]:
+    wide = not request.details
+    shown = table(
+        listed.volumes,
+        Field("VOLUME ID", lambda volume: volume.volume_id),
+        Field("NAME", lambda volume: volume.name),
+        Field("SIZE", lambda volume: volume.size),
+        Field("STATUS", _phase),
+        Field("CREATED", lambda volume: _shown(volume.created_at)),
+        Field("USER", lambda volume: volume.username, wide=wide and not request.all_users),
+        Field("STORAGE CLASS", lambda volume: volume.storage_class or "", wide=wide),
+        Field("ACCESS MODES", lambda volume: ",".join(volume.access_modes), wide=wide),
+        Field("CLAIM", lambda volume: volume.metadata.pvc_name, wide=wide),
+        empty="no volumes: k8s-cli volumes create NAME SIZE makes one",
+    )
+    return [shown]
 
 
 def volume_blocks(volume: VolumeStatus) -> Sequence[Block]:
@@ -140,108 +139,78 @@ def volume_blocks(volume: VolumeStatus) -> Sequence[Block]:
 
 
 def _phase(volume: VolumeStatus) -> Cell:
-    tones = {"Bound": Tone.GOOD, "Lost": Tone.BAD}
-    return Cell(volume.status, tones.get(volume.status, Tone.WARN))
+    return Cell(volume.status, _PHASES.get(volume.status, Tone.WARN))
 
 
 def volume_files_blocks(files: VolumeFiles) -> Sequence[Block]:
     return [text("\n".join(files.lines))]
 
 
-def history_blocks(history: HistoryResponse, *, all_users: bool = False) -> Sequence[Block]:
-    columns = [
-        Column("TASK ID"),
-        Column("NAME"),
-        Column("STATUS"),
-        Column("SUBMITTED"),
-        Column("ENDED"),
-        Column("NODES", number=True),
-        Column("GPUS", number=True),
-        Column("REASON"),
-        Column("USER", wide=not all_users),
-    ]
-    rows: list[list[str | Cell]] = [
-        [
-            task.task_id,
-            task.name,
-            Cell(task.status, _ENDS.get(task.status, Tone.PLAIN)),
-            _shown(task.created_at),
-            _shown(task.ended_at),
-            str(task.num_nodes),
-            str(task.gpus),
-            task.reason,
-            task.username,
-        ]
-        for task in history.tasks
-    ]
-    return [Table(columns, rows, empty="no task has been submitted yet")]
+def history_blocks(request: ListRequest, history: HistoryResponse) -> Sequence[Block]:
+    shown = table(
+        history.tasks,
+        Field("TASK ID", lambda task: task.task_id),
+        Field("NAME", lambda task: task.name),
+        Field("STATUS", lambda task: Cell(task.status, _ENDS.get(task.status, Tone.PLAIN))),
+        Field("SUBMITTED", lambda task: _shown(task.created_at)),
+        Field("ENDED", lambda task: _shown(task.ended_at)),
+        Field("NODES", lambda task: str(task.num_nodes), number=True),
+        Field("GPUS", lambda task: str(task.gpus), number=True),
+        Field("REASON", lambda task: task.reason),
+        Field("USER", lambda task: task.username, wide=not request.all_users),
+        empty="no task has been submitted yet",
+    )
+    return [shown]
 
 
-def queue_blocks(
-    listed: TaskListResponse, now: datetime, *, all_users: bool = False
-) -> Sequence[Block]:
-    columns = [
-        Column("#", number=True),
-        Column("TASK ID"),
-        Column("NAME"),
-        Column("STATUS"),
-        Column("NODES", number=True),
-        Column("SINCE"),
-        Column("USER", wide=not all_users),
-    ]
-    rows: list[list[str | Cell]] = [
-        [
-            str(place),
-            task.task_id,
-            task.name,
-            Cell(task.status.value, _TONES[task.status]),
-            str(task.metadata.num_nodes),
-            age(_elapsed(task.created_at, now)),
-            task.username,
-        ]
-        for place, task in enumerate(listed.tasks, 1)
-    ]
-    return [Table(columns, rows, empty="no pending or running tasks")]
+def queue_blocks(request: ListRequest, listed: TaskListResponse, now: datetime) -> Sequence[Block]:
+    shown = table(
+        enumerate(listed.tasks, 1),
+        Field("#", lambda row: str(row[0]), number=True),
+        Field("TASK ID", lambda row: row[1].task_id),
+        Field("NAME", lambda row: row[1].name),
+        Field("STATUS", lambda row: _state(row[1].status)),
+        Field("NODES", lambda row: str(row[1].metadata.num_nodes), number=True),
+        Field("SINCE", lambda row: age(_elapsed(row[1].created_at, now))),
+        Field("USER", lambda row: row[1].username, wide=not request.all_users),
+        empty="no pending or running tasks",
+    )
+    return [shown]
 
 
 def endpoint_blocks(response: EndpointResponse) -> Sequence[Block]:
-    columns = [Column("PORT", number=True), Column("ADDRESS"), Column("NAME"), Column("OUTSIDE")]
-    rows: list[list[str | Cell]] = [
-        [str(endpoint.port), endpoint.address, endpoint.name, endpoint.external or "-"]
-        for endpoint in response.endpoints
-    ]
-    return [Table(columns, rows, empty="no ports")]
+    shown = table(
+        response.endpoints,
+        Field("PORT", lambda endpoint: str(endpoint.port), number=True),
+        Field("ADDRESS", lambda endpoint: endpoint.address),
+        Field("NAME", lambda endpoint: endpoint.name),
+        Field("OUTSIDE", lambda endpoint: endpoint.external or "-"),
+        empty="no ports",
+    )
+    return [shown]
 
 
 def live_blocks(view: TaskView, now: datetime) -> Sequence[Block]:
     """A task and its nodes at one moment."""
     task = view.task
-    columns = [
-        Column("NODE"),
-        Column("PHASE"),
-        Column("GPU", number=True),
-        Column("ELAPSED"),
-        Column("MACHINE"),
-        Column("REASON"),
-    ]
-    rows: list[list[str | Cell]] = [
-        [
-            f"node-{node.index}",
-            node.phase,
-            str(node.gpus),
-            age(_elapsed(node.started_at, _moment(node.ended_at) or now))
-            if node.started_at
-            else "-",
-            node.machine or "-",
-            node.reason,
-        ]
-        for node in view.nodes
-    ]
-    elapsed = age(_elapsed(task.created_at, now))
-    return [
-        Facts([("task", f"{task.task_id} {task.name}"), ("status", f"{task.status} {elapsed}")]),
-        Table(columns, rows, empty="no nodes"),
-    ]
+
+    def elapsed(node: NodeView) -> str:
+        if not node.started_at:
+            return "-"
+        return age(_elapsed(node.started_at, _moment(node.ended_at) or now))
+
+    nodes = table(
+        view.nodes,
+        Field("NODE", lambda node: f"node-{node.index}"),
+        Field("PHASE", lambda node: node.phase),
+        Field("GPU", lambda node: str(node.gpus), number=True),
+        Field("ELAPSED", elapsed),
+        Field("MACHINE", lambda node: node.machine or "-"),
+        Field("REASON", lambda node: node.reason),
+        empty="no nodes",
+    )
+    status = f"{task.status} {age(_elapsed(task.created_at, now))}"
+    return [Facts([("task", f"{task.task_id} {task.name}"), ("status", status)]), nodes]
 
 
 def live_line(view: TaskView) -> str:

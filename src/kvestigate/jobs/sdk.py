@@ -11,39 +11,18 @@ async with jobs.launcher("jane@example.com") as mine:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kvestigate.client.access import Access
-from kvestigate.client.connect import connect
 from kvestigate.client.streams import Completed
-from kvestigate.errors import UsageError
 from kvestigate.jobs import answers
 from kvestigate.jobs.files.archive import packed
 from kvestigate.jobs.files.uploading import Progress, put_pieces, send_parts
-from kvestigate.jobs.in_process import InProcess
-from kvestigate.jobs.interface import ExecRequest, Launcher, LogRequest, VolumeRequest
-from kvestigate.jobs.remote.launcher import Remote
+from kvestigate.jobs.interface import ExecRequest, Launcher, LogRequest
+from kvestigate.jobs.launching import launcher as launcher
 from kvestigate.jobs.tasks.parse import parse_task
 from kvestigate.jobs.tasks.statuses import queued
-from kvestigate.jobs.users import User
-
-
-@asynccontextmanager
-async def launcher(
-    user: str = "", *, url: str = "", token: str = "", access: Access | None = None
-) -> AsyncIterator[Launcher]:
-    """Tasks and volumes of `user`: of the server at `url`, else of the cluster of `access`."""
-    async with AsyncExitStack() as stack:
-        if url:
-            named = User(user) if user else None
-            yield await stack.enter_async_context(Remote(url, named, token))
-        elif access is not None:
-            yield InProcess(await stack.enter_async_context(connect(access)), User(user))
-        else:
-            raise UsageError("neither a server nor a cluster", hint="give `url` or `access`")
 
 
 async def submit(
@@ -59,7 +38,7 @@ async def submit(
         return await mine.submit(task)
     with packed(parsed.uploads, files or Path()) as archive:
         await put_pieces(mine, archive, progress)
-        made = await mine.submit(task, archive.files)
+        made = await mine.submit(task, archive.files.digest, archive.files.pieces)
         await send_parts(mine, made.task_id, parsed.num_nodes, archive, progress)
         return made
 
@@ -72,6 +51,7 @@ endpoint = Launcher.endpoint
 stop = Launcher.stop
 cancel = Launcher.stop
 stop_all = Launcher.stop_all
+create_volume = Launcher.create_volume
 list_volumes = Launcher.list_volumes
 volume_status = Launcher.volume
 resize_volume = Launcher.resize_volume
@@ -108,14 +88,3 @@ async def exec(  # noqa: A001 - the command's name
     request = ExecRequest(command, node, input is not None)
     async with asyncio.timeout(timeout), await mine.session(task_id, request) as running:
         return await running.communicate(input)
-
-
-async def create_volume(
-    mine: Launcher,
-    name: str,
-    size: str,
-    *,
-    storage_class: str | None = None,
-    access_modes: tuple[str, ...] = ("ReadWriteOnce",),
-) -> answers.VolumeCreateResponse:
-    return await mine.create_volume(VolumeRequest(name, size, storage_class, access_modes))

@@ -13,6 +13,7 @@ from kvestigate.client.call import Selection
 from kvestigate.client.typed import decoded
 from kvestigate.errors import AlreadyExists, Conflict, NotFound
 from kvestigate.jobs.answers import MissingPieces
+from kvestigate.jobs.interface import Digests
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.pieces import Files, check_digest, check_piece, piece_name
 from kvestigate.jobs.users import User
@@ -26,9 +27,9 @@ _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,ap
 _UNUSED_FOR = timedelta(days=1)
 
 
-async def missing(api: Api, user: User, digests: Sequence[str]) -> MissingPieces:
+async def missing(api: Api, user: User, request: Digests) -> MissingPieces:
     """The pieces that the cluster does not have. Pieces unused for a day are removed."""
-    wanted = dict.fromkeys(check_digest(digest) for digest in digests)
+    wanted = dict.fromkeys(check_digest(digest) for digest in request.digests)
     names = {piece_name(user, digest): digest for digest in wanted}
     for piece in await _held(api, user):
         meta = piece.metadata

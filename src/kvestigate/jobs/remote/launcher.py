@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import fields
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import msgspec
@@ -18,7 +19,7 @@ from kvestigate.http.message import Headers, Incoming, Request, WebSocket
 from kvestigate.http.pool import HttpClient, UpgradeRefused
 from kvestigate.http.tls import client_context
 from kvestigate.jobs import answers
-from kvestigate.jobs.interface import Call, ExecRequest, Launcher, LogRequest
+from kvestigate.jobs.interface import WHOLE, Call, ExecRequest, Launcher, LogRequest
 from kvestigate.jobs.remote.resuming import unbroken
 from kvestigate.jobs.users import User
 
@@ -68,14 +69,17 @@ class Remote(Launcher):
     ) -> None:
         await self._client.aclose()
 
-    async def ask(self, call: Call[A], **given: Any) -> A:
-        path = _FIELD.sub(lambda field: _part(given[field[1]]), call.path)
-        query = [(name, given[name]) for name in call.query if given.get(name) is not None]
-        encoded = urlencode([(name, _word(value)) for name, value in query], doseq=True)
+    async def ask(self, call: Call[..., A], input: Any) -> A:
+        parameters = {field.name: field.default for field in fields(cast("Any", call.input))}
+        given = {name: getattr(input, name) for name in parameters}
+        path = _FIELD.sub(lambda field: _part(given.pop(field[1])), call.path)
+        body = input if call.body == WHOLE else given.pop(call.body, None)
+        query = {} if call.body == WHOLE else given
+        words = [(key, _word(value)) for key, value in query.items() if value != parameters[key]]
         incoming = await self._send(
             call.method,
-            f"{path}?{encoded}",
-            given[call.body] if call.body else None,
+            f"{path}?{urlencode(words, doseq=True)}",
+            body,
             timeout=_START_TIMEOUT if call.slow else _TIMEOUT,
         )
         answer = await incoming.read(limit=_LARGEST)

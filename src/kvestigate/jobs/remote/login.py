@@ -10,6 +10,7 @@ from kvestigate.errors import InputError, UsageError
 from kvestigate.files import replace_file
 from kvestigate.jobs.users import User
 
+API_URL = "K8S_CLI_API_URL"
 TOKEN = "K8S_CLI_TOKEN"
 _WAY_IN = "k8s-cli auth login NAME"
 _HINT = "point XDG_CONFIG_HOME at a directory that you may write to"

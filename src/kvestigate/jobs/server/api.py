@@ -5,11 +5,10 @@ Stateless: several servers may run side by side, since the cluster's API is the 
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, signature
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -23,7 +22,7 @@ from kvestigate import __version__, errors
 from kvestigate.client.api import Api
 from kvestigate.jobs import answers
 from kvestigate.jobs.in_process import InProcess
-from kvestigate.jobs.interface import CALLS, REQUIRED, Call, ExecRequest, LogRequest, VolumeRequest
+from kvestigate.jobs.interface import CALLS, WHOLE, Call, ExecRequest, LogRequest
 from kvestigate.jobs.server.authn import authenticator
 from kvestigate.jobs.server.bridge import bridge
 from kvestigate.jobs.server.settings import Settings
@@ -33,7 +32,6 @@ _LARGEST = 1 << 20
 """Largest request in bytes, about the limit of Kubernetes for an object."""
 
 _INT32 = 2**31 - 1
-_FIELD = re.compile(r"\{(\w+)\}")
 _AFTER = r"^\d{1,6}:\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
 """`0:2006-01-02T15:04:05Z`: a node and a second of its log."""
 
@@ -65,7 +63,6 @@ _PARAMETERS: Mapping[str, Any] = {
     "path": Annotated[str, Query(max_length=4096)],
     "task": Annotated[dict[str, Any], Body()],
     "digests": Annotated[list[str], Body(max_length=10 * MOST_PIECES)],
-    "volume": VolumeRequest,
 }
 """The form of each parameter of a call, by its name; those of paths are text."""
 _OCTETS: dict[str, Any] = {
@@ -83,26 +80,25 @@ async def health() -> dict[str, str]:
     return {"status": "ok", "service": "k8s-cli-api"}
 
 
-def _endpoint(call: Call[Any]) -> Callable[..., Awaitable[Response]]:
+def _endpoint(call: Call[..., Any]) -> Callable[..., Awaitable[Response]]:
     """The function that FastAPI calls, and describes by its signature."""
 
     async def endpoint(launcher: InProcess, **given: Any) -> Response:
-        answer = await launcher.ask(call, **given)
+        answer = await launcher.ask(call, given["body"] if whole else call.input(**given))
         # Thousands of tasks would take longer to validate than to read.
         return Response(msgspec.json.encode(answer), media_type="application/json")
 
-    names = dict.fromkeys(_FIELD.findall(call.path), REQUIRED)
-    names |= {call.body: REQUIRED} if call.body else {}
-    parameters = [Parameter("launcher", Parameter.KEYWORD_ONLY, annotation=Launching)]
-    for name, default in {**names, **call.query}.items():
-        parameters.append(
-            Parameter(
-                name,
-                Parameter.KEYWORD_ONLY,
-                annotation=_PARAMETERS.get(name, str),
-                default=Parameter.empty if default is REQUIRED else default,
-            )
-        )
+    whole = call.body == WHOLE
+    given: dict[str, Any] = {"launcher": (Launching, Parameter.empty)}
+    if whole:
+        given["body"] = (call.input, Parameter.empty)
+    else:
+        for name, parameter in signature(call.input).parameters.items():
+            given[name] = (_PARAMETERS.get(name, str), parameter.default)
+    parameters = [
+        Parameter(name, Parameter.KEYWORD_ONLY, annotation=form, default=default)
+        for name, (form, default) in given.items()
+    ]
     described: Any = endpoint
     described.__signature__ = Signature(parameters)
     return endpoint

@@ -9,7 +9,7 @@ from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
 from kvestigate.errors import Conflict, Forbidden, InputError, NotFound
 from kvestigate.jobs import answers
-from kvestigate.jobs.interface import ACCESS_MODES, VolumeRequest
+from kvestigate.jobs.interface import ACCESS_MODES, OneVolume, ResizeRequest, VolumeRequest
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.compile import object_name
 from kvestigate.jobs.tasks.ids import is_id, new_id
@@ -27,8 +27,8 @@ _FINISHED = ("Succeeded", "Failed")
 _LONGEST_NAME = 200
 
 
-async def create(api: Api, user: User, volume: VolumeRequest) -> answers.VolumeCreateResponse:
-    request, volume_id = volume, new_id()
+async def create(api: Api, user: User, request: VolumeRequest) -> answers.VolumeCreateResponse:
+    volume_id = new_id()
     _check(request)
     if request.name in {_name(claim) for claim in await _claims(api, user)}:
         raise Conflict(
@@ -85,12 +85,12 @@ async def list_all(api: Api, user: User | None) -> answers.VolumeListResponse:
     return answers.VolumeListResponse(tuple(volumes))
 
 
-async def status(api: Api, user: User, volume_id: str) -> answers.VolumeStatus:
-    return _status(await claim_of(api, user, volume_id))
+async def status(api: Api, user: User, request: OneVolume) -> answers.VolumeStatus:
+    return _status(await claim_of(api, user, request.volume_id))
 
 
-async def delete(api: Api, user: User, volume_id: str) -> answers.VolumeDeleteResponse:
-    claim = await claim_of(api, user, volume_id)
+async def delete(api: Api, user: User, request: OneVolume) -> answers.VolumeDeleteResponse:
+    claim = await claim_of(api, user, request.volume_id)
     volume_id = claim.metadata.labels.get(labels.VOLUME_ID, "")
     if users := await pods_with(api, claim.metadata.name):
         names = ", ".join(pod.metadata.name for pod in users)
@@ -103,14 +103,14 @@ async def delete(api: Api, user: User, volume_id: str) -> answers.VolumeDeleteRe
     return answers.VolumeDeleteResponse(volume_id, "deleted", message)
 
 
-async def resize(api: Api, user: User, volume_id: str, size: str) -> answers.VolumeResizeResponse:
+async def resize(api: Api, user: User, request: ResizeRequest) -> answers.VolumeResizeResponse:
     """Make a volume larger. Kubernetes never makes one smaller, and not every class grows."""
-    wanted = _size(size)
-    claim = await claim_of(api, user, volume_id)
+    size, wanted = request.size, _size(request.size)
+    claim = await claim_of(api, user, request.volume_id)
     phase = claim.status.phase or "Pending"
     if phase != "Bound":
         raise Conflict(
-            f"Volume {volume_id} is {phase}: only a Bound volume can be resized",
+            f"Volume {request.volume_id} is {phase}: only a Bound volume can be resized",
             hint="the first task that uses the volume binds it; or create a new volume",
         )
     current_size = claim.spec.resources.requests.get("storage", "0")

@@ -16,6 +16,7 @@ from kvestigate.client.call import Selection
 from kvestigate.client.streams import Channel, Session
 from kvestigate.errors import DeadlineExceeded, InputError, KvestigateError, NotFound
 from kvestigate.jobs.answers import VolumeFiles
+from kvestigate.jobs.interface import PathRequest
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.ids import new_id
 from kvestigate.jobs.tasks.model import DEFAULT_IMAGE
@@ -34,16 +35,18 @@ _PIECE = 64 * 1024
 _IN_MEMORY = 8 << 20
 
 
-async def list_files(api: Api, user: User, volume_id: str, path: str) -> VolumeFiles:
-    claim = await claim_of(api, user, volume_id)
-    target = _inside(path)
+async def list_files(api: Api, user: User, request: PathRequest) -> VolumeFiles:
+    claim = await claim_of(api, user, request.volume_id)
+    target = _inside(request.path)
     async with _helper(api, user, claim) as pod:
         listed = await _run(api, pod, ["ls", "-lA", "--", target], None, None)
-    return VolumeFiles(volume_id, path, tuple(listed.decode(errors="replace").splitlines()))
+    lines = listed.decode(errors="replace").splitlines()
+    return VolumeFiles(request.volume_id, request.path, tuple(lines))
 
 
-async def copy_in(api: Api, user: User, volume: str, source: Path, path: str) -> None:
-    """A file or directory from here to `path` on the volume, which is made if it is not there."""
+async def copy_in(api: Api, user: User, there: tuple[str, str], source: Path) -> None:
+    """Copy a file or directory to a path on a volume; missing directories are made."""
+    volume, path = there
     claim = await claim_of(api, user, volume)
     target = _inside(path)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
@@ -56,8 +59,9 @@ async def copy_in(api: Api, user: User, volume: str, source: Path, path: str) ->
             await _run(api, pod, command, file, None)
 
 
-async def copy_out(api: Api, user: User, volume: str, path: str, target: Path) -> None:
-    """A file or directory of the volume into the directory `target`, or to that name."""
+async def copy_out(api: Api, user: User, there: tuple[str, str], target: Path) -> None:
+    """Copy a file or directory of a volume into the directory `target`, or to that name."""
+    volume, path = there
     claim = await claim_of(api, user, volume)
     parent, name = posixpath.split(_inside(path))
     if _inside(path) == ROOT:
