@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from kvestigate.client.access import Access
+from kvestigate.client.access import Access, AccessOptions
 from kvestigate.errors import EXIT_OK
 from kvestigate.kube import durations
 from kvestigate.node_access.model import NodeAccess
@@ -49,6 +49,8 @@ class Param:
     """It is the namespace of `-n`, which every command has."""
     operator_only: bool = False
     """Agents have the default, and neither see nor set it."""
+    is_group: bool = False
+    """On the command line it is no parameter, but each of its own fields is."""
 
 
 def param(
@@ -80,6 +82,9 @@ NAMESPACE = msgspec.Meta(
     description="The namespace to work in.", extra={_PARAM: Param(is_namespace=True)}
 )
 """The annotation of a field that is the namespace of `-n`."""
+
+GROUP = msgspec.Meta(extra={_PARAM: Param(is_group=True)})
+"""The annotation of a field whose own fields are flags: `targets: Annotated[Targets, GROUP]`."""
 
 
 def declared(info: msgspec.inspect.Type) -> tuple[Param, str]:
@@ -237,6 +242,8 @@ class Context:
     """What holds for that agent on hosts; None for the operator, who may do anything there."""
     via: NodeAccess = field(default_factory=NodeAccess)
     """The DaemonSet through which hosts are reached."""
+    wanted: AccessOptions = field(default_factory=AccessOptions)
+    """What was said about the cluster, for operations on the kubeconfig itself."""
     progress: Any = None
     """Told how far the operation is while somebody waits: a function of a name, a count and the
     total where it is known, unless the operation says otherwise. None: nobody waits."""
@@ -326,6 +333,8 @@ class Operation(Generic[Input, Output]):
     """Shown to people who wait: `creating workspace finetune`."""
     counts: bool = False
     """It tells `context.progress` how far it is."""
+    follows: bool = False
+    """It tells `context.progress` which of its targets begins and ends, as `fanout` does."""
     json_file: bool = False
     """The command can also write the result to a file, with `--json PATH`."""
     reaches: Reach = Reach.CLUSTER

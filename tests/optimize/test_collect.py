@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from kvestigate.errors import InputError, NoCluster, UsageError
-from kvestigate.optimize.collect import FleetSource, from_audit, read
+from kvestigate.optimize.collect import AuditFile, FleetSource, from_audit, read
 from tests.optimize.conftest import AUDIT
 
 GAP = {"verb": "list", "resource": "pods", "cause": "denied", "message": "no"}
 
 
 def test_exactly_one_source_is_named() -> None:
-    for wrong in ({}, {"audit": "{}", "live": True}):
+    for wrong in ({}, {"audit": AuditFile("{}"), "live": True}):
         with pytest.raises(UsageError) as refused:
             FleetSource(**wrong)  # type: ignore[arg-type]  # the values are of two types
         assert "--audit" in str(refused.value.hint)
@@ -23,7 +23,7 @@ def test_exactly_one_source_is_named() -> None:
 
 
 async def test_a_kept_audit_needs_no_cluster() -> None:
-    found = await read(None, FleetSource(AUDIT.read_text()))
+    found = await read(None, FleetSource(AuditFile(AUDIT.read_text())))
     assert (len(found.nodes), found.server) == (8, "https://gpu.example:6443")
     assert [pod.path for pod in found.nodes[7].pods] == ["serving/batch-0", "serving/batch-1"]
     with pytest.raises(NoCluster):

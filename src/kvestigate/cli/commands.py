@@ -108,7 +108,7 @@ KVESTIGATE: tuple[Entry, ...] = (
     ),
     Entry(
         "optimize",
-        "kvestigate.cli.optimize:optimize",
+        DERIVED,
         "Find idle and scattered GPUs, and move pods to free whole nodes.",
         MAKE_ROOM,
     ),

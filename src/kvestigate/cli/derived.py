@@ -22,13 +22,14 @@ from kvestigate.cli.command import Command, operation_command
 from kvestigate.cli.confirm import APPLY, DRY_RUN, EXIT_CODE, UNDERSTOOD
 from kvestigate.cli.files import json_option
 from kvestigate.cli.node_access import through_daemon_set
-from kvestigate.cli.parameters import whole_number
+from kvestigate.cli.parameters import number, whole_number
 from kvestigate.cli.plane_server import data_option, server_access
 from kvestigate.cli.run import Run
 from kvestigate.errors import InputError
 from kvestigate.operation import Param, Reach, declared, without_none
 
-_RESERVED = frozenset({APPLY, DRY_RUN, EXIT_CODE, UNDERSTOOD, "via", "json_path", "data"})
+_RESERVED = frozenset({"via", "json_path", "data"})
+_CONFIRMING = frozenset({APPLY, DRY_RUN, EXIT_CODE, UNDERSTOOD})
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -51,6 +52,9 @@ def command_of(name: str) -> Command:
         decorated = data_option(decorated)
     if operation.json_file:
         decorated = json_option(decorated)
+    taken = _RESERVED | _CONFIRMING if operation.consequence else _RESERVED
+    names = {field.name for field in _fields(operation.input)}
+    assert not names & taken, f"{name}: {names & taken} are names of flags"
     decorated = parameters(operation.input)(decorated)
     words = name.replace(".", " ")
     examples = operation.examples or (f"kvestigate {words}",)
@@ -62,7 +66,9 @@ def parameters(input: type) -> Decorator:
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for field in reversed(list(_fields(input))):
-            function = _parameter(field)(function)
+            grouped = declared(field.type)[0].is_group
+            add = parameters(_class(field)) if grouped else _parameter(field)
+            function = add(function)
         return function
 
     return decorate
@@ -70,11 +76,17 @@ def parameters(input: type) -> Decorator:
 
 def input_of(run: Run, values: dict[str, Any]) -> Any:
     """The input that the command line means; what was not given keeps its default."""
-    made_of: type = run.operation.input
+    return _made(run.operation.input, run, values)
+
+
+def _made(made_of: type, run: Run, values: dict[str, Any]) -> Any:
     types = get_type_hints(made_of, include_extras=True)
     given: dict[str, Any] = {}
     for field in _fields(made_of):
         param, _ = declared(field.type)
+        if param.is_group:
+            given[field.name] = _made(_class(field), run, values)
+            continue
         value = run.options.namespace if param.is_namespace else values[field.name]
         if value is None or value == () or (param.is_namespace and not value):
             continue
@@ -90,7 +102,7 @@ def _converted(value: Any, kind: Any, field: inspect.Field) -> Any:
     if _is_document(field.type):
         value = _document(value)
     try:
-        return msgspec.convert(value, kind, strict=False)
+        return msgspec.convert(value, kind, strict=False, dec_hook=lambda cls, text: cls(text))
     except msgspec.ValidationError as error:
         raise InputError(str(error), where=f"--{field.name.replace('_', '-')}") from None
 
@@ -98,9 +110,7 @@ def _converted(value: Any, kind: Any, field: inspect.Field) -> Any:
 def _fields(input: type) -> Iterator[inspect.Field]:
     info = inspect.type_info(input)
     assert isinstance(info, inspect.DataclassType | inspect.StructType), input
-    for field in info.fields:
-        assert field.name not in _RESERVED, f"{input.__name__}.{field.name} is the name of a flag"
-        yield field
+    yield from info.fields
 
 
 def _parameter(field: inspect.Field) -> Decorator:
@@ -148,7 +158,7 @@ def _type(kind: inspect.Type) -> Any:
         case inspect.IntType():
             return int
         case inspect.FloatType():
-            return float
+            return number
         case inspect.LiteralType():
             return click.Choice([str(value) for value in kind.values])
         case inspect.EnumType():
@@ -175,6 +185,12 @@ def _bare(info: inspect.Type) -> inspect.Type:
             info = inner
         else:
             return info
+
+
+def _class(field: inspect.Field) -> type:
+    kind = _bare(field.type)
+    assert isinstance(kind, inspect.DataclassType | inspect.StructType), field.name
+    return kind.cls
 
 
 def _is_document(info: inspect.Type) -> bool:

@@ -54,6 +54,7 @@ class Run:
             apply=self.acts,
             owner=owner,
             via=via or NodeAccess(),
+            wanted=self.options.access(),
             progress=progress,
         )
 
@@ -66,7 +67,6 @@ class Run:
         json_path: Path | None = None,
         doing: str = "",
         planning: str = "",
-        progress: AbstractContextManager[Any] | None = None,
         render: Callable[[Any], Sequence[Block]] | None = None,
     ) -> Any:
         """Run it and print the result; if that is a preview, say how to apply it and end.
@@ -77,7 +77,12 @@ class Run:
         line = doing if self.acts or not planning else planning
         if not line and self.operation.doing is not None:
             line = self.operation.doing(input)
-        if self.operation.counts and progress is None:
+        progress: AbstractContextManager[Any] | None = None
+        if self.operation.follows:
+            from kvestigate.cli.watching import watching
+
+            progress = watching()
+        elif self.operation.counts:
             progress = counting(line or "reading")
         elif line:
             progress = ticking(line)
@@ -86,18 +91,6 @@ class Run:
         keep_json(json_path, result)
         self.confirm(result)
         return result
-
-    def shown(
-        self,
-        result: Any,
-        render: Callable[[Any], Sequence[Block]] | None = None,
-        json_path: Path | None = None,
-    ) -> int:
-        """Print a result, write it to a file if one was given, and return the exit code."""
-        emit(self.options, result, render or self.operation.render)
-        keep_json(json_path, result)
-        self.confirm(result)
-        return self.operation.exit_code(result)
 
     async def result(
         self,

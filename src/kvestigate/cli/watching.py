@@ -6,8 +6,8 @@ import asyncio
 import shutil
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from kvestigate.fanout.results import progress_line
@@ -56,8 +56,8 @@ class Lines:
             self._shown = False
 
 
-@asynccontextmanager
-async def watching() -> AsyncIterator[Lines]:
+@contextmanager
+def watching() -> Iterator[Lines]:
     """On stderr: what a command gives is on stdout."""
     terminal = sys.stderr.isatty()
     lines = Lines(sys.stderr, shutil.get_terminal_size().columns if terminal else 0)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
-from kvestigate.client.access import Access
 from kvestigate.client.api import Api
-from kvestigate.fanout.parallel import AT_MOST, SECONDS, Watcher, fan_out
+from kvestigate.fanout.parallel import AT_MOST, SECONDS, DryRun, MaxParallel, Timeout, fan_out
 from kvestigate.fanout.resolve import aimed
 from kvestigate.fanout.results import Outcome, Ran, TargetAddress
 from kvestigate.fanout.targets import Target, TargetOptions, Targets
 from kvestigate.node_access.remote import Output, Remote, TookTooLong
+from kvestigate.operation import GROUP, Context, param
 
 _KEPT = 256 * 1024
 """Bytes kept of stdout and of stderr of each target without --full."""
@@ -18,14 +19,15 @@ _KEPT = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ExecOptions:
-    targets: TargetOptions
-    command: tuple[str, ...]
-    timeout: float = SECONDS
-    """Seconds for each target."""
-    max_parallel: int = AT_MOST
-    full: bool = False
-    """Keep the whole output."""
-    dry_run: bool = False
+    targets: Annotated[TargetOptions, GROUP]
+    command: Annotated[
+        tuple[str, ...],
+        param("The program and its arguments.", argument=True, metavar="-- COMMAND..."),
+    ]
+    timeout: Timeout = SECONDS
+    max_parallel: MaxParallel = AT_MOST
+    full: Annotated[bool, param("Show the whole output.")] = False
+    dry_run: DryRun = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,8 @@ class Executed:
     results: tuple[Ran, ...]
 
 
-async def execute(access: Access, options: ExecOptions, watcher: Watcher | None = None) -> Executed:
-    async with aimed(access, options.targets) as (api, targets):
+async def execute(context: Context, options: ExecOptions) -> Executed:
+    async with aimed(context, options.targets) as (api, targets):
         if options.dry_run:
             return Executed(options.command, planned(targets, options.command))
         results = await fan_out(
@@ -43,7 +45,7 @@ async def execute(access: Access, options: ExecOptions, watcher: Watcher | None 
             lambda target: _run(api, target, options),
             lambda place, outcome, error: Ran(place, outcome, error=error),
             at_most=options.max_parallel,
-            watcher=watcher,
+            watcher=context.progress,
         )
     return Executed(options.command, results)
 

@@ -10,30 +10,29 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
-from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.errors import DeadlineExceeded, InputError, KvestigateError, UsageError
 from kvestigate.fanout.execute import remote
-from kvestigate.fanout.parallel import AT_MOST, SECONDS, Watcher, fan_out
+from kvestigate.fanout.parallel import AT_MOST, SECONDS, DryRun, MaxParallel, Timeout, fan_out
 from kvestigate.fanout.resolve import aimed
 from kvestigate.fanout.results import Outcome, TargetAddress, Transferred
 from kvestigate.fanout.targets import Target, TargetOptions, Targets
 from kvestigate.fanout.unpack import unpack
+from kvestigate.operation import GROUP, Context, param
 
 
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
-    targets: TargetOptions
-    path: str
-    """Absolute: on the host of a node, in the container of a pod."""
-    directory: str
-    """On this machine."""
-    timeout: float = SECONDS
-    """Seconds for each target."""
-    max_parallel: int = AT_MOST
-    dry_run: bool = False
+    targets: Annotated[TargetOptions, GROUP]
+    path: Annotated[
+        str, param("Absolute: on the host of a node, in the container of a pod.", argument=True)
+    ]
+    directory: Annotated[str, param("On this machine.", argument=True, metavar="DIR")]
+    timeout: Timeout = SECONDS
+    max_parallel: MaxParallel = AT_MOST
+    dry_run: DryRun = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +41,10 @@ class Fetched:
     results: tuple[Transferred, ...]
 
 
-async def fetch(access: Access, options: FetchOptions, watcher: Watcher | None = None) -> Fetched:
+async def fetch(context: Context, options: FetchOptions) -> Fetched:
     """Into `directory/TARGET/NAME`, each either complete or absent."""
     name, directory = _name(options.path), Path(options.directory)
-    async with aimed(access, options.targets) as (api, targets):
+    async with aimed(context, options.targets) as (api, targets):
         if options.dry_run:
             return Fetched(
                 options.path, planned(targets, lambda target: directory / target.name / name)
@@ -56,7 +55,7 @@ async def fetch(access: Access, options: FetchOptions, watcher: Watcher | None =
             return await _into(api, target, options, directory / target.name / name)
 
         results = await fan_out(
-            targets, one, _failed, at_most=options.max_parallel, watcher=watcher
+            targets, one, _failed, at_most=options.max_parallel, watcher=context.progress
         )
     return Fetched(options.path, results)
 

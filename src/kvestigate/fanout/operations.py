@@ -21,10 +21,9 @@ from kvestigate.operation import (
     Context,
     Effect,
     Operation,
+    Reach,
     Touched,
     touches_nothing,
-    with_access,
-    with_progress,
 )
 from kvestigate.render.blocks import text
 
@@ -74,34 +73,73 @@ TARGETS: Operation[TargetOptions, Targets] = Operation(
     output=Targets,
     effect=Effect.READ,
     touches=_of_targets,
-    handler=with_access(resolve.collect),
+    handler=resolve.collect,
+    reaches=Reach.HOSTS,
+    json_file=True,
+    examples=(
+        "kvestigate fanout targets --target nodes",
+        "kvestigate fanout targets --target pods -n shop -l app=web",
+        "kvestigate fanout targets --target deployment --deployment web -n shop",
+    ),
     render=targets_blocks,
 )
 EXEC: Operation[execute.ExecOptions, execute.Executed] = Operation(
     name="fanout.exec",
     summary="Run a command on every selected node or pod, a few at a time.",
+    description=(
+        "On nodes the command runs on the host itself. stderr shows each target as it finishes; "
+        "the output follows on stdout, sorted by name. Ctrl-C stops the command on all targets. "
+        "Exit code 1 if any target failed or could not be reached."
+    ),
     input=execute.ExecOptions,
     output=execute.Executed,
     effect=Effect.WRITE,
     touches=_touches,
-    handler=with_progress(execute.execute),
-    render=executed_blocks,
+    handler=execute.execute,
+    reaches=Reach.HOSTS,
+    follows=True,
+    json_file=True,
+    examples=(
+        "kvestigate fanout exec --target nodes -- nvidia-smi",
+        "kvestigate fanout exec --target nodes --node node-04 --timeout 20 -- df -h /",
+        "kvestigate fanout exec --target pods -n shop -l app=web -- ps -ef",
+        "kvestigate fanout exec --target deployment --deployment web -n shop --dry-run -- env",
+    ),
+    render_for=lambda options, done: executed_blocks(done, full=options.full),
     exit_code=_exit_code,
 )
 FETCH: Operation[fetch.FetchOptions, fetch.Fetched] = Operation(
     name="fanout.fetch",
     summary="Copy a path of every target to a local directory.",
+    description=(
+        "It is written to DIR/TARGET/. PATH is absolute, on the host or in the container. Files "
+        "that were fetched before are replaced. Nothing is written outside DIR, whatever a target "
+        "sends. Exit code 1 if any target failed or could not be reached."
+    ),
     input=fetch.FetchOptions,
     output=fetch.Fetched,
     effect=Effect.READ,
     touches=_touches,
-    handler=with_progress(fetch.fetch),
+    handler=fetch.fetch,
+    reaches=Reach.HOSTS,
+    follows=True,
+    json_file=True,
+    examples=(
+        "kvestigate fanout fetch /etc/hosts ./out --target nodes",
+        "kvestigate fanout fetch /var/log ./logs --target nodes --node node-04",
+        "kvestigate fanout fetch /app/config.yaml ./configs --target pods -n shop --pod web-0",
+    ),
     render=fetched_blocks,
     exit_code=_exit_code,
 )
 PUSH: Operation[push.PushOptions, push.Pushed] = Operation(
     name="fanout.push",
     summary="Write a local file to a path of every target.",
+    description=(
+        "Each target has either the old or the new file, never a part of it. An existing file "
+        "keeps its owner and mode; a new file gets the mode of LOCAL. Exit code 1 if any target "
+        "failed or could not be reached."
+    ),
     input=push.PushOptions,
     output=push.Pushed,
     effect=Effect.DESTROY,
@@ -109,6 +147,14 @@ PUSH: Operation[push.PushOptions, push.Pushed] = Operation(
     needs_apply=False,
     touches=_touches,
     handler=push.push,
+    reaches=Reach.HOSTS,
+    follows=True,
+    json_file=True,
+    examples=(
+        "kvestigate fanout push ./hosts.allow /etc/hosts.allow --target nodes --dry-run",
+        "kvestigate fanout push ./hosts.allow /etc/hosts.allow --target nodes "
+        "--i-understand-this-writes-to-hosts",
+    ),
     render=pushed_blocks,
     exit_code=_exit_code,
 )

@@ -6,16 +6,38 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Annotated, Protocol, TypeVar
 
 from kvestigate.errors import DeadlineExceeded, KvestigateError
 from kvestigate.fanout.results import Outcome, Ran, TargetAddress, TargetResult, Transferred
 from kvestigate.fanout.targets import Target, Targets
+from kvestigate.kube import durations
+from kvestigate.operation import param
 
 R = TypeVar("R", Ran, Transferred)
 
 AT_MOST = 8
 SECONDS = 60.0
+
+
+def _seconds(text: str) -> float:
+    seconds = durations.parse(text)
+    if not seconds:
+        raise ValueError("no command ends in no time; write 60 or 2m")
+    return seconds
+
+
+Timeout = Annotated[
+    float,
+    param(
+        "Time for each target; what takes longer is ended.",
+        metavar="SECONDS",
+        parse=_seconds,
+        show="{:g}".format,
+    ),
+]
+MaxParallel = Annotated[int, param("Targets at a time.", metavar="COUNT", lowest=1, highest=1000)]
+DryRun = Annotated[bool, param("Only show what would be done where.")]
 
 
 class Watcher(Protocol):

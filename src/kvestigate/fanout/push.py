@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Annotated
 
 from kvestigate.client.api import Api
-from kvestigate.errors import KvestigateError, UsageError
+from kvestigate.errors import InputError, KvestigateError, UsageError
 from kvestigate.fanout.execute import remote
 from kvestigate.fanout.fetch import planned
-from kvestigate.fanout.parallel import AT_MOST, SECONDS, fan_out
+from kvestigate.fanout.parallel import AT_MOST, SECONDS, MaxParallel, Timeout, fan_out
 from kvestigate.fanout.resolve import aimed
 from kvestigate.fanout.results import Outcome, TargetAddress, Transferred
 from kvestigate.fanout.targets import Target, TargetOptions
-from kvestigate.operation import Context
+from kvestigate.operation import GROUP, Context, param
 
 # Writes a new file beside the old one and renames it, so that nobody reads a part of it. A link is
 # kept and its target is replaced; an existing file keeps its owner and mode. PIPE is ignored, so
@@ -43,16 +44,42 @@ trap - EXIT
 
 
 @dataclass(frozen=True, slots=True)
-class PushOptions:
-    targets: TargetOptions
+class LocalFile:
     content: bytes
-    path: str
-    """Absolute: on the host of a node, in the container of a pod."""
     mode: int = 0o644
     """The mode of a new file; an existing file keeps its own."""
-    timeout: float = SECONDS
-    """Seconds for each target."""
-    max_parallel: int = AT_MOST
+
+
+def read_local(name: str) -> LocalFile:
+    path = Path(name)
+    try:
+        return LocalFile(path.read_bytes(), path.stat().st_mode & 0o777)
+    except IsADirectoryError:
+        raise InputError(
+            "is a directory; only files can be pushed",
+            where=name,
+            hint="pack it: `tar -czf tree.tgz DIR`, push tree.tgz, unpack it with `fanout exec`",
+        ) from None
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror}", where=name, hint="check the path"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class PushOptions:
+    targets: Annotated[TargetOptions, GROUP]
+    local: Annotated[LocalFile, param("The file to push.", argument=True, parse=read_local)]
+    path: Annotated[
+        str,
+        param(
+            "Absolute: on the host of a node, in the container of a pod.",
+            argument=True,
+            metavar="REMOTE",
+        ),
+    ]
+    timeout: Timeout = SECONDS
+    max_parallel: MaxParallel = AT_MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +92,8 @@ class Pushed:
 
 async def push(context: Context, options: PushOptions) -> Pushed:
     check(options.path)
-    size = len(options.content)
-    async with aimed(context.access, options.targets) as (api, targets):
+    size = len(options.local.content)
+    async with aimed(context, options.targets) as (api, targets):
         if not context.apply:
             plan = planned(targets, lambda _: options.path)
             return Pushed(options.path, size, applied=False, results=plan)
@@ -91,9 +118,10 @@ def check(path: str) -> None:
 
 
 async def _write(api: Api, target: Target, options: PushOptions) -> Transferred:
-    size = len(options.content)
-    command = ("sh", "-euc", _SCRIPT, "push", options.path, f"{options.mode:o}", str(size))
-    done = await remote(api, target).run(command, stdin=options.content, timeout=options.timeout)
+    content, mode = options.local.content, options.local.mode
+    size = len(content)
+    command = ("sh", "-euc", _SCRIPT, "push", options.path, f"{mode:o}", str(size))
+    done = await remote(api, target).run(command, stdin=content, timeout=options.timeout)
     if done.exit_code:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise KvestigateError(lines[0] if lines else f"exit code {done.exit_code}")

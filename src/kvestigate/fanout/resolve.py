@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from kvestigate.client.access import Access
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
@@ -25,31 +24,34 @@ from kvestigate.kube import builtins
 from kvestigate.kube.selectors import from_label_selector, parse_labels
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod
+from kvestigate.node_access.model import NodeAccess
 from kvestigate.node_access.reach import reach
+from kvestigate.operation import Context
 
 DEPLOYMENTS = builtins.resource("deployments.apps")
 REPLICA_SETS = builtins.resource("replicasets.apps")
 
 
-async def collect(access: Access, options: TargetOptions) -> Targets:
-    async with aimed(access, options) as (_, targets):
+async def collect(context: Context, options: TargetOptions) -> Targets:
+    async with aimed(context, options) as (_, targets):
         return targets
 
 
 @asynccontextmanager
-async def aimed(access: Access, options: TargetOptions) -> AsyncIterator[tuple[Api, Targets]]:
+async def aimed(context: Context, options: TargetOptions) -> AsyncIterator[tuple[Api, Targets]]:
     """A connection for the block, and the targets."""
     options.check()
+    access = context.access
     if options.namespace:
         access = replace(access, namespace=options.namespace)
     async with connect(access) as api:
-        yield api, await resolve(api, options)
+        yield api, await resolve(api, options, context.via)
 
 
-async def resolve(api: Api, options: TargetOptions) -> Targets:
+async def resolve(api: Api, options: TargetOptions, via: NodeAccess) -> Targets:
     """The selected targets. Raises NotFound if there are none."""
     if options.target is TargetKind.NODES:
-        targets = chosen_hosts(await reach(api, options.node_access), options)
+        targets = chosen_hosts(await reach(api, via), options)
     elif options.target is TargetKind.PODS:
         targets = chosen_pods(await _pods(api, options), options)
     else:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Annotated
 
 from kvestigate.errors import NotFound, UsageError
 from kvestigate.kube.containers import container_of
 from kvestigate.kube.views.pods import Pod
-from kvestigate.node_access.model import NodeAccess
 from kvestigate.node_access.reach import Hosts
+from kvestigate.operation import NAMESPACE, param
 
 _OVER = ("Succeeded", "Failed")
 
@@ -26,17 +27,24 @@ class TargetKind(enum.Enum):
 class TargetOptions:
     """Which targets to select; empty fields do not restrict the selection."""
 
-    target: TargetKind
-    nodes: tuple[str, ...] = ()
-    exclude_nodes: tuple[str, ...] = ()
-    selector: str = ""
-    pods: tuple[str, ...] = ()
-    deployment: str = ""
-    container: str = ""
+    target: Annotated[
+        TargetKind, param("The hosts of nodes, pods of a namespace (-n), or those of a Deployment.")
+    ]
+    nodes: Annotated[tuple[str, ...], param("Only this node.", "--node", metavar="NODE")] = ()
+    exclude_nodes: Annotated[
+        tuple[str, ...], param("Leave this node out.", "--exclude-node", metavar="NODE")
+    ] = ()
+    selector: Annotated[
+        str, param("Only pods with these labels.", "-l", "--selector", metavar="SELECTOR")
+    ] = ""
+    pods: Annotated[tuple[str, ...], param("Only this pod.", "--pod", metavar="POD")] = ()
+    deployment: Annotated[str, param("Deployment whose pods are meant.", metavar="NAME")] = ""
+    container: Annotated[
+        str, param("Container of each pod.", "-c", "--container", metavar="NAME")
+    ] = ""
     """The pod's default container when empty."""
-    namespace: str = ""
+    namespace: Annotated[str, NAMESPACE] = ""
     """The namespace of the pods or the Deployment; empty: the namespace of the context."""
-    node_access: NodeAccess = field(default_factory=NodeAccess)
 
     def check(self) -> None:
         """Raises UsageError for options of another kind of target."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
@@ -22,7 +22,7 @@ from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.nodeops.cordon import set_cordoned
 from kvestigate.nodeops.evict import GONE, Progress, evict_targets
 from kvestigate.nodeops.selection import EvictionTarget, choose, held_back
-from kvestigate.operation import Context
+from kvestigate.operation import GROUP, Context, duration, param
 from kvestigate.optimize.collect import FleetSource, read
 from kvestigate.optimize.consolidation import Consolidation, Tunables, plan
 from kvestigate.optimize.steps import KEPT, Step, TargetRoom, steps
@@ -39,14 +39,28 @@ _BUDGETS = builtins.resource("poddisruptionbudgets")
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    source: FleetSource
-    tunables: Tunables = field(default_factory=Tunables)
-    wave_size: int = 4
-    """Pods that are evicted at the same time."""
-    grace_seconds: int | None = None
-    """None: the pod's own terminationGracePeriodSeconds."""
-    timeout: float = 300.0
-    """Seconds that a wave may take."""
+    source: Annotated[FleetSource, GROUP]
+    tunables: Annotated[Tunables, GROUP] = field(default_factory=Tunables)
+    wave_size: Annotated[
+        int,
+        param("Pods that are evicted at the same time.", metavar="COUNT", lowest=1, highest=10_000),
+    ] = 4
+    grace_seconds: (
+        Annotated[
+            int,
+            param(
+                "Grace period for pods to stop, instead of their own.",
+                "--grace-period",
+                metavar="SECONDS",
+                lowest=0,
+                highest=86_400,
+            ),
+        ]
+        | None
+    ) = None
+    timeout: Annotated[
+        float, duration("How long to wait in a wave for pods to terminate and for budgets.")
+    ] = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +92,9 @@ async def apply(context: Context, options: ApplyOptions) -> Application:
         raise UsageError(f"--wave-size {options.wave_size}: must be 1 or more")
     access = context.access
     fleet = await read(access, options.source)
-    if fleet.server != str(access.server):
+    if (audit := options.source.audit) is not None and fleet.server != str(access.server):
         raise UsageError(
-            f"{options.source.name} is an audit of {fleet.server}, not of {access.server}",
+            f"{audit.name} is an audit of {fleet.server}, not of {access.server}",
             hint="select the audited cluster with --context, or use --live",
         )
     planned = plan(fleet, options.tunables)

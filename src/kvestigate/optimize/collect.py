@@ -6,12 +6,15 @@ Both contain the same two reports, so they give the same answers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.errors import Forbidden, InputError, NoCluster, UsageError
+from kvestigate.operation import param
 from kvestigate.optimize.model import Fleet, fleet_of
 from kvestigate.reports import gpu, nodes
 from kvestigate.reports.audit import Audit
@@ -27,15 +30,37 @@ _ALL_OF = tuple(listing.name for listing in (listings.NODES, listings.PODS))
 
 
 @dataclass(frozen=True, slots=True)
+class AuditFile:
+    text: str
+    name: str = "audit"
+    """The name of the file in messages."""
+
+
+def read_audit(name: str) -> AuditFile:
+    try:
+        return AuditFile(Path(name).read_text(encoding="utf-8"), name)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
+        raise InputError(
+            f"cannot be read: {reason}",
+            where=name,
+            hint="create one with `kvestigate audit --json FILE`",
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
 class FleetSource:
     """Where the fleet is read from: exactly one of `audit` and `live`."""
 
-    audit: str | None = None
-    """The text of a file that `audit --json` wrote."""
-    live: bool = False
-    """Read the cluster."""
-    name: str = "audit"
-    """The name of the file in messages."""
+    audit: Annotated[
+        AuditFile | None,
+        param(
+            "Read the allocated GPUs from a file of `kvestigate audit --json FILE`.",
+            metavar="FILE",
+            parse=read_audit,
+        ),
+    ] = None
+    live: Annotated[bool, param("Read the allocated GPUs from the cluster.")] = False
 
     def __post_init__(self) -> None:
         if self.live == (self.audit is not None):
@@ -52,7 +77,7 @@ async def read(
 ) -> Fleet:
     """The fleet; `access` is needed only with `live`."""
     if source.audit is not None:
-        return from_audit(source.audit, source.name)
+        return from_audit(source.audit.text, source.audit.name)
     if access is None:
         raise NoCluster("no cluster is given")
     async with connect(access) as api:

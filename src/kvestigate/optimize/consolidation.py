@@ -13,10 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
+from typing import Annotated
 
 from kvestigate.errors import UsageError
 from kvestigate.kube.requests import Amounts
 from kvestigate.nodeops.selection import SYSTEM
+from kvestigate.operation import param
 from kvestigate.optimize.model import Fill, Fleet, GpuNode, GpuPod, largest_first
 
 SCHEMA = "kvestigate.optimize.plan/v1"
@@ -24,16 +26,30 @@ SCHEMA = "kvestigate.optimize.plan/v1"
 
 @dataclass(frozen=True, slots=True)
 class Tunables:
-    donor_max_util: float = 0.3
-    """A node with a smaller share of allocated GPUs is emptied."""
-    min_free_nodes: int = 1
-    """The wanted number of empty nodes: compared with the result, not enforced."""
-    exclude_namespaces: tuple[str, ...] = ()
-    """Namespaces whose pods are not moved."""
-    exclude_nodes: tuple[str, ...] = ()
-    """Nodes that are neither emptied nor filled."""
-    pins: tuple[str, ...] = ()
-    """`namespace/pattern` of pods that are not moved; `*` stands for anything."""
+    donor_max_util: Annotated[
+        float, param("Empty nodes with a smaller share of allocated GPUs.", metavar="SHARE")
+    ] = 0.3
+    min_free_nodes: Annotated[
+        int,
+        param(
+            "Wanted number of empty nodes; reported, not enforced.",
+            metavar="COUNT",
+            lowest=0,
+            highest=100_000,
+        ),
+    ] = 1
+    exclude_namespaces: Annotated[
+        tuple[str, ...],
+        param("Never move pods of this namespace.", "--exclude-namespace", metavar="NAME"),
+    ] = ()
+    exclude_nodes: Annotated[
+        tuple[str, ...],
+        param("Do not move pods from or to this node.", "--exclude-node", metavar="NODE"),
+    ] = ()
+    pins: Annotated[
+        tuple[str, ...],
+        param("Never move these pods; * matches anything.", "--pin", metavar="NAMESPACE/PATTERN"),
+    ] = ()
 
 
 class Role(enum.Enum):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
 
 from kvestigate.errors import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK, EXIT_TIMEOUT
 from kvestigate.nodeops.evict import BLOCKED, FAILED, LEAVING
 from kvestigate.operation import (
+    GROUP,
     Consequence,
     Context,
     Effect,
     Operation,
+    Reach,
     Touched,
     touches_nothing,
 )
@@ -24,17 +29,18 @@ from kvestigate.optimize.probe import Probe, ProbeOptions, probe
 from kvestigate.optimize.probe_rendering import probe_blocks
 from kvestigate.optimize.rendering import analysis_blocks, application_blocks, plan_blocks
 from kvestigate.optimize.steps import KEPT
+from kvestigate.render.blocks import Block
 
 
 @dataclass(frozen=True, slots=True)
 class AnalyzeOptions:
-    source: FleetSource
+    source: Annotated[FleetSource, GROUP]
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    source: FleetSource
-    tunables: Tunables = field(default_factory=Tunables)
+    source: Annotated[FleetSource, GROUP]
+    tunables: Annotated[Tunables, GROUP] = field(default_factory=Tunables)
 
 
 async def analyze(context: Context, options: AnalyzeOptions) -> Fragmentation:
@@ -52,7 +58,13 @@ async def _fleet(context: Context, source: FleetSource) -> Fleet:
 
 
 async def _probe(context: Context, options: ProbeOptions) -> Probe:
-    return await probe(context.access, replace(options, access=context.via), context.progress)
+    return await probe(context.access, options, context.via, context.progress)
+
+
+def _analysis(options: AnalyzeOptions, analysis: Fragmentation) -> Sequence[Block]:
+    audit = options.source.audit
+    source = "--live" if audit is None else f"--audit {shlex.quote(audit.name)}"
+    return analysis_blocks(analysis, source)
 
 
 def _exit_code(done: Application) -> int:
@@ -69,47 +81,87 @@ def _exit_code(done: Application) -> int:
 ANALYZE: Operation[AnalyzeOptions, Fragmentation] = Operation(
     name="optimize.analyze",
     summary="Show how the free GPUs are spread over the nodes.",
+    description="Every number is shown with its definition. With --audit no cluster is needed.",
+    examples=(
+        "kvestigate optimize analyze --live",
+        "kvestigate optimize analyze --audit cluster.audit.json",
+    ),
     input=AnalyzeOptions,
     output=Fragmentation,
     effect=Effect.READ,
     touches=touches_nothing,
     handler=analyze,
-    render=analysis_blocks,
+    json_file=True,
+    render_for=_analysis,
 )
 
 PLAN: Operation[PlanOptions, Consolidation] = Operation(
     name="optimize.plan",
     summary="Show which pods to move so that nodes become empty.",
+    description=(
+        "Pods of nodes below --donor-max-util move to other partial nodes: the largest pod first, "
+        "each to the fitting node with the fewest free GPUs. Pods that fit nowhere are listed and "
+        "stay. Nothing is changed."
+    ),
+    examples=(
+        "kvestigate optimize plan --live",
+        "kvestigate optimize plan --audit cluster.audit.json --min-free-nodes 2",
+        "kvestigate optimize plan --live --donor-max-util 0.5 --pin 'research/sweep-*'",
+    ),
     input=PlanOptions,
     output=Consolidation,
     effect=Effect.READ,
     touches=touches_nothing,
     handler=plan,
     counts=True,
+    json_file=True,
     render=plan_blocks,
 )
 
 PROBE: Operation[ProbeOptions, Probe] = Operation(
     name="optimize.probe-gpu",
     summary="Measure with nvidia-smi on every node how allocated GPUs are used.",
+    description=(
+        "Shows every reading, the use of compute, memory and power, nodes that are ghosts "
+        "(allocated but idle), the power that they waste, and an energy forecast. Changes nothing. "
+        "nvidia-smi runs on the hosts through the node-access DaemonSet."
+    ),
+    examples=(
+        "kvestigate optimize probe-gpu --live",
+        "kvestigate optimize probe-gpu --live --samples 5 --interval 2",
+        "kvestigate optimize probe-gpu --audit cluster.audit.json --ghost-threshold 0.1",
+    ),
     input=ProbeOptions,
     output=Probe,
     effect=Effect.READ,
     touches=lambda options: Touched(every_node=True),
     handler=_probe,
+    reaches=Reach.HOSTS,
     counts=True,
+    json_file=True,
     render=probe_blocks,
 )
 
 APPLY: Operation[ApplyOptions, Application] = Operation(
     name="optimize.apply",
     summary="Carry out a consolidation plan: cordon the donors, evict pods in waves.",
+    description=(
+        "The plan is the one of `optimize plan`. A pod that is no longer on its donor, or that "
+        "could not start on its target, is kept. PodDisruptionBudgets are respected. If a pod is "
+        "not evicted, there is no further wave. Exit code 6 if pods are kept or blocked by a "
+        "budget, 7 after --timeout."
+    ),
+    examples=(
+        "kvestigate optimize apply --live --min-free-nodes 2",
+        "kvestigate optimize apply --live --apply --i-understand-this-disrupts-workloads",
+    ),
     input=ApplyOptions,
     output=Application,
     effect=Effect.DESTROY,
     consequence=Consequence.DISRUPTS_WORKLOADS,
     touches=lambda options: Touched(every_node=True),
     handler=apply,
+    json_file=True,
     doing=lambda options: "waiting for",
     counts=True,
     render=application_blocks,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated
 
 from kvestigate.aio.clock import WALL, Clock
 from kvestigate.client.access import Access
@@ -13,6 +14,7 @@ from kvestigate.client.connect import connect
 from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.node_access.model import NodeAccess
 from kvestigate.node_access.reach import Host, Hosts, reach
+from kvestigate.operation import GROUP, duration, param
 from kvestigate.optimize.activity import NodeWindow, node_window
 from kvestigate.optimize.collect import FleetSource, read
 from kvestigate.optimize.model import Fleet
@@ -28,14 +30,25 @@ _PATIENCE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ProbeOptions:
-    source: FleetSource
-    ghost_threshold: float = 0.05
-    """A share: GPUs allocated on a node below this mean utilization are ghosts."""
-    samples: int = 1
-    """Rounds."""
-    interval: float = 1.0
-    """Seconds between rounds."""
-    access: NodeAccess = field(default_factory=NodeAccess)
+    source: Annotated[FleetSource, GROUP]
+    ghost_threshold: Annotated[
+        float,
+        param(
+            "A node with allocated GPUs and a lower mean utilization is a ghost.", metavar="SHARE"
+        ),
+    ] = 0.05
+    samples: Annotated[
+        int,
+        param(
+            "How often every GPU is read; use 3 to 5 to confirm ghosts.",
+            metavar="COUNT",
+            lowest=1,
+            highest=10_000,
+        ),
+    ] = 1
+    interval: Annotated[
+        float, duration("Time between samples; a number without a unit is seconds.")
+    ] = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +74,14 @@ class Probe:
 async def probe(
     access: Access,
     options: ProbeOptions,
+    via: NodeAccess | None = None,
     progress: Progress | None = None,
     clock: Clock = WALL,
 ) -> Probe:
     _check(options)
     fleet = await read(access, options.source, progress)
     async with connect(access) as api:
-        hosts = await reach(api, options.access)
+        hosts = await reach(api, via or NodeAccess())
         rounds = _Rounds(fleet, hosts)
         began = latest = clock.now()
         for number in range(options.samples):
