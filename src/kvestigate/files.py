@@ -7,6 +7,14 @@ import tempfile
 from pathlib import Path
 
 
+def home() -> Path | None:
+    """The user's directory, if they have one."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
 def replace_file(path: Path, content: bytes, *, mode: int | None = None) -> None:
     """Put `content` at `path` at once: a reader sees the old file or the new one, never a part.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kvestigate.cli.kubeconfig import _STRATEGIES
 from kvestigate.kubeconfigs.strategies import NAMES
 from tests.cli.conftest import Invoke, Served, kubeconfig
 
@@ -77,5 +76,7 @@ def test_diff_of_the_same(invoke: Invoke, home: Path) -> None:
     assert invoke("kubeconfig", "diff", path, path).out == "no differences\n"
 
 
-def test_the_command_knows_all_strategies() -> None:
-    assert tuple(NAMES) == _STRATEGIES
+def test_the_command_knows_all_strategies(invoke: Invoke) -> None:
+    refused = invoke("kubeconfig", "convert", "shuffle")
+    assert refused.code == 2
+    assert all(repr(name) in refused.err for name in NAMES)

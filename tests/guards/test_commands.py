@@ -57,12 +57,6 @@ WITHOUT_OPERATION = {
         "scenario show",
     },
     "the shell": {"completion"},
-    "files of this machine; to become operations": {
-        "kubeconfig analyze",
-        "kubeconfig convert",
-        "kubeconfig diff",
-        "kubeconfig verify",
-    },
 }
 """Why -> which commands run no operation."""
 NO_OPERATION = frozenset().union(*WITHOUT_OPERATION.values())

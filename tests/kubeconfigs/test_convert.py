@@ -7,10 +7,11 @@ import json
 import stat
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from kvestigate.client.access import AccessOptions
 from kvestigate.client.kubeconfig import load
 from kvestigate.errors import ConfigError, UsageError
 from kvestigate.kubeconfigs.convert import Conversion, ConvertOptions, convert
@@ -23,8 +24,9 @@ SERVER = {"server": "https://one:6443"}
 CA = "-----BEGIN CERTIFICATE-----\n"
 
 
-async def run(strategy: str, *paths: Path, environ: Json | None = None, **more: Any) -> Conversion:
-    return await convert(ConvertOptions(strategy, paths, **more), environ or {}, NOON)
+async def run(strategy: Any, *paths: Path, environ: Json | None = None, **more: Any) -> Conversion:
+    access = AccessOptions(context=more.pop("context", ""))
+    return await convert(access, ConvertOptions(strategy, paths, **more), environ or {}, NOON)
 
 
 def mode(path: Path | str) -> int:
@@ -224,7 +226,7 @@ async def test_every_strategy_refuses_what_is_no_kubeconfig(write: Write, tmp_pa
     options = ConvertOptions("inline", (write("kind: Pod"),), out=tmp_path / "out", new_name="x")
     for name in NAMES:
         with pytest.raises(ConfigError):
-            await convert(replace(options, strategy=name), {}, NOON)
+            await convert(AccessOptions(), replace(options, strategy=cast("Any", name)), {}, NOON)
 
 
 async def test_without_a_file_there_is_nothing_to_convert(tmp_path: Path) -> None:

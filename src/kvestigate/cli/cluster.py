@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.errors import NoCluster
+from kvestigate.files import home
 
 if TYPE_CHECKING:
     from kvestigate.client.access import Access, AccessOptions
@@ -48,11 +49,3 @@ def _local_kubeconfig() -> Path | None:
     running = [it for it in known(clusters_directory(os.environ)) if it.is_running()]
     meant = running if len(running) == 1 else [it for it in running if it.name == "default"]
     return meant[0].kubeconfig if meant else None
-
-
-def home() -> Path | None:
-    """The user's directory, if they have one."""
-    try:
-        return Path.home()
-    except RuntimeError:
-        return None

@@ -210,7 +210,7 @@ KVESTIGATE: tuple[Entry, ...] = (
     ),
     Entry(
         "kubeconfig",
-        "kvestigate.cli.kubeconfig:kubeconfig",
+        DERIVED,
         "What is in your kubeconfig, does it work, and the same in other forms.",
         DIAGNOSE,
     ),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Annotated, Literal
 
 from kvestigate.client.access import AccessOptions, resolve
 from kvestigate.client.auth.execplugin import ExecPlugin
@@ -31,22 +32,34 @@ from kvestigate.kubeconfigs.strategies import (
     absolute_paths,
     with_token,
 )
+from kvestigate.operation import param
 from kvestigate.render.encode import to_yaml
 
 
 @dataclass(frozen=True, slots=True)
 class ConvertOptions:
-    strategy: str
-    """One of `strategies.NAMES`."""
-    paths: tuple[Path, ...]
-    out: Path | None = None
-    """A file, or for strategies that make several a directory; None: in place."""
-    context: str = ""
-    name: str = ""
-    new_name: str = ""
-    kind: str = "context"
-    apply: bool = False
-    """False: only look."""
+    strategy: Annotated[
+        Literal["inline", "extract", "minify", "rename", "merge", "split", "exec-token"],
+        param("Which form.", argument=True, metavar="STRATEGY"),
+    ]
+    paths: Annotated[
+        tuple[Path, ...], param("Kubeconfig files.", argument=True, metavar="[FILE]...")
+    ] = ()
+    out: Annotated[
+        Path | None,
+        param(
+            "A new file, for extract and split a directory; else in place, where that is possible.",
+            metavar="PATH",
+        ),
+    ] = None
+    name: Annotated[
+        str, param("Entry to rename; the current context if not given.", metavar="NAME")
+    ] = ""
+    new_name: Annotated[str, param("New name of the entry.", "--to", metavar="NAME")] = ""
+    kind: Annotated[
+        Literal["context", "cluster", "user"], param("Kind of the entry to rename.")
+    ] = "context"
+    apply: Annotated[bool, param("Write the files instead of only showing the changes.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +80,9 @@ class Conversion:
     notes: tuple[str, ...] = ()
 
 
-async def convert(options: ConvertOptions, environ: Mapping[str, str], now: datetime) -> Conversion:
+async def convert(
+    access: AccessOptions, options: ConvertOptions, environ: Mapping[str, str], now: datetime
+) -> Conversion:
     """UsageError if it cannot be done without overwriting something."""
     if options.strategy in NEEDS_OUT and options.out is None:
         what = "directory" if options.strategy in INTO_DIRECTORY else "file"
@@ -76,8 +91,8 @@ async def convert(options: ConvertOptions, environ: Mapping[str, str], now: date
         raise ConfigError("there is no kubeconfig file to convert", hint="name one")
     read = {path: files.read(path) for path in options.paths}
     given = tuple(Given(path, files.as_written(path, data)) for path, data in read.items())
-    request = Request(given, options.context, options.name, options.new_name, options.kind)
-    made = await _made(options, request, environ)
+    request = Request(given, access.context, options.name, options.new_name, options.kind)
+    made = await _made(options.strategy, request, environ)
     before = given[0]
     config = made.configs.get("", made.configs.get("config"))
     changed = Difference(()) if config is None else difference(before.config, config)
@@ -91,10 +106,10 @@ async def convert(options: ConvertOptions, environ: Mapping[str, str], now: date
     return Conversion(options.strategy, options.apply, outputs, changed, made.notes)
 
 
-async def _made(options: ConvertOptions, request: Request, environ: Mapping[str, str]) -> Made:
-    if options.strategy != EXEC_TOKEN:
-        return STRATEGIES[options.strategy](request)
-    user, login, description = await _login_of(request.one.path, options.context, environ)
+async def _made(strategy: str, request: Request, environ: Mapping[str, str]) -> Made:
+    if strategy != EXEC_TOKEN:
+        return STRATEGIES[strategy](request)
+    user, login, description = await _login_of(request.one.path, request.context, environ)
     made = with_token(request, user, login)
     return Made(made.configs, notes=(f"{description}; the credentials are not renewed",))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -34,6 +35,7 @@ from kvestigate.errors import (
     UsageError,
 )
 from kvestigate.http.message import Headers, Request
+from kvestigate.operation import duration, param
 
 _TOGETHER = 16
 """Contexts under way at a time."""
@@ -48,10 +50,13 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
-    contexts: tuple[str, ...] = ()
-    """Empty: all."""
-    timeout: float = 10.0
-    """Seconds for one context, its credential plugin included."""
+    contexts: Annotated[
+        tuple[str, ...],
+        param("Contexts; all if none is given.", argument=True, metavar="[CONTEXT]..."),
+    ] = ()
+    timeout: Annotated[
+        float, duration("How long one context may take, its credential plugin included.")
+    ] = 10.0
 
 
 @dataclass(frozen=True, slots=True)
