@@ -54,13 +54,13 @@ KVESTIGATE: tuple[Entry, ...] = (
     ),
     Entry(
         "pods",
-        "kvestigate.cli.pods:pods",
+        DERIVED,
         "List the pods of all namespaces, or of one with -n.",
         INVESTIGATE,
     ),
     Entry(
         "describe",
-        "kvestigate.cli.describe:describe",
+        DERIVED,
         "Show one object in detail, with its events.",
         INVESTIGATE,
     ),
@@ -120,7 +120,7 @@ KVESTIGATE: tuple[Entry, ...] = (
     ),
     Entry(
         "delete",
-        "kvestigate.cli.delete:delete",
+        DERIVED,
         "Delete one object, and show the objects that are deleted with it.",
         RUN,
     ),

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import click
 
-from kvestigate.errors import UsageError
 from kvestigate.kube import durations
 
 
@@ -17,18 +16,6 @@ def duration(value: str) -> float:
         return durations.parse(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
-
-
-def kind_and_name(kind: str, name: str | None) -> tuple[str, str]:
-    """Of an object that was named as `pod web-0` or `pod/web-0`."""
-    if name is None:
-        kind, slash, name = kind.partition("/")
-        if not (kind and slash and name):
-            raise UsageError(
-                "missing argument 'NAME'",
-                hint="write KIND NAME or KIND/NAME: `pod web-0` or `pod/web-0`",
-            )
-    return kind, name
 
 
 def number(value: str) -> float:

@@ -15,6 +15,18 @@ from kvestigate.kube.views.meta import PartialObject
 NAMESPACES = builtins.resource("namespaces")
 
 
+def kind_and_name(kind: str, name: str) -> tuple[str, str]:
+    """Of an object that was named as `pod web-0`, or as `pod/web-0` without a `name`."""
+    if not name:
+        kind, slash, name = kind.partition("/")
+        if not (kind and slash and name):
+            raise UsageError(
+                "missing argument 'NAME'",
+                hint="write KIND NAME or KIND/NAME: `pod web-0` or `pod/web-0`",
+            )
+    return kind, name
+
+
 async def get_named(api: Api, resource: Resource, name: str, type: type[Any]) -> Any:
     """The object; if there is none of that name, `NotFound` hints at a similar one."""
     if not name or "/" in name or name in (".", ".."):

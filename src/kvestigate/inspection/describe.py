@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
 from kvestigate.client.discovery import Discovery
-from kvestigate.client.named import get_named
+from kvestigate.client.named import get_named, kind_and_name
 from kvestigate.errors import KvestigateError
 from kvestigate.inspection.description import Description, describe, events_section
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Event
+from kvestigate.operation import param
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.model import Snapshot
@@ -38,17 +39,20 @@ _RELATED: dict[tuple[str, str], tuple[Listing[Any], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class DescribeOptions:
-    kind: str
-    """`pod`, `deploy`, `widgets.example.org`: any name of a type."""
-    name: str
+    kind: Annotated[
+        str,
+        param("Any name of a type: pod, deploy, widgets.example.org; or KIND/NAME.", argument=True),
+    ]
+    name: Annotated[str, param("The name of the object.", argument=True)] = ""
 
 
 async def collect(
     access: Access, options: DescribeOptions, progress: Progress | None = None
 ) -> Description:
+    kind, name = kind_and_name(options.kind, options.name)
     async with connect(access) as api:
-        resource = await Discovery(api).resolve(options.kind)
-        body = await get_named(api, resource, options.name, dict[str, Any])
+        resource = await Discovery(api).resolve(kind)
+        body = await get_named(api, resource, name, dict[str, Any])
         related = await _related(api, resource, body["metadata"], progress)
         described = describe(resource, body, related)
         section = events_section(await _events(api, resource, body), datetime.now(UTC))

@@ -15,6 +15,7 @@ from kvestigate.client.connect import connect
 from kvestigate.client.named import require_namespace
 from kvestigate.errors import Forbidden
 from kvestigate.inspection.pod_status import ready_of, restarted_at, restarts_of, status_of
+from kvestigate.kube.selectors import parse_labels
 from kvestigate.operation import NAMESPACE, param
 from kvestigate.render.blocks import Block, Cell, Column, Field, Table, Tone, table, text
 from kvestigate.render.human import age
@@ -57,6 +58,20 @@ class PodsOptions:
         param("Only pods with these labels: app=web.", "-l", "--selector", metavar="LABELS"),
     ] = ""
     """`app=web,tier!=db`"""
+    all_namespaces: Annotated[
+        bool,
+        param(
+            "List the pods of all namespaces. This is the default without -n.",
+            "-A",
+            "--all-namespaces",
+            operator_only=True,
+        ),
+    ] = False
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The one namespace that is listed; empty for all."""
+        return (self.namespace,) if self.namespace and not self.all_namespaces else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +121,9 @@ async def list_namespaces(
 
 
 async def list_pods(access: Access, options: PodsOptions, progress: Progress | None = None) -> Pods:
-    selection = Selection(options.namespace or None, labels=options.selector)
+    parse_labels(options.selector)  # this error points at the character, the server's does not
+    namespace = "".join(options.namespaces)
+    selection = Selection(namespace or None, labels=options.selector)
     resource, now = listings.PODS.resource, datetime.now(UTC)
     rows: list[PodRow] = []
     async with connect(access) as api, aclosing(api.pages(resource, selection, type=Pod)) as pages:
@@ -115,9 +132,9 @@ async def list_pods(access: Access, options: PodsOptions, progress: Progress | N
             if progress is not None:
                 left = page.metadata.remaining_item_count or 0
                 progress(resource.plural, len(rows), len(rows) + left)
-        if options.namespace and not rows:
-            await require_namespace(api, options.namespace)
-    return Pods(options.namespace, options.selector, tuple(rows))
+        if namespace and not rows:
+            await require_namespace(api, namespace)
+    return Pods(namespace, options.selector, tuple(rows))
 
 
 def _pod(pod: Pod, now: datetime) -> PodRow:

@@ -29,10 +29,15 @@ NAMESPACES: Operation[lists.NamespacesOptions, lists.Namespaces] = Operation(
 PODS: Operation[lists.PodsOptions, lists.Pods] = Operation(
     name="pods",
     summary="List the pods of all namespaces, or of one with -n.",
+    examples=(
+        "kvestigate pods",
+        "kvestigate pods -n shop -l app=web",
+        "kvestigate pods -o wide",
+    ),
     input=lists.PodsOptions,
     output=lists.Pods,
     effect=Effect.READ,
-    touches=lambda options: Touched(namespaces=(options.namespace,) if options.namespace else ()),
+    touches=lambda options: Touched(namespaces=options.namespaces),
     for_agents=True,
     handler=with_progress(lists.list_pods),
     counts=True,
@@ -41,6 +46,15 @@ PODS: Operation[lists.PodsOptions, lists.Pods] = Operation(
 DESCRIBE: Operation[describe.DescribeOptions, Description] = Operation(
     name="describe",
     summary="Show one object in detail, with its events.",
+    description=(
+        "KIND is any type of the cluster: pod, svc, deploy, node, widgets.example.org. KIND/NAME "
+        "works, too. The values of Secrets are not shown."
+    ),
+    examples=(
+        "kvestigate describe pod web-0 -n shop",
+        "kvestigate describe node node-04",
+        "kvestigate describe ingress front -n shop -o yaml",
+    ),
     input=describe.DescribeOptions,
     output=Description,
     effect=Effect.READ,

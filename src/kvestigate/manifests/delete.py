@@ -4,34 +4,62 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 from kvestigate.client.api import Api, Propagation
 from kvestigate.client.connect import connect
 from kvestigate.client.discovery import Discovery
-from kvestigate.client.named import get_named
+from kvestigate.client.named import get_named, kind_and_name
 from kvestigate.errors import NotFound
 from kvestigate.kube.resources import Resource
 from kvestigate.manifests.dependents import Dependents, dependents
 from kvestigate.manifests.waiting import Body, until
-from kvestigate.operation import Context
+from kvestigate.operation import Context, duration, param
 
 Progress = Callable[[str, int], None]
 
 GONE, LEAVING, UNTOUCHED = "gone", "leaving", "untouched"
 
 
+def _propagation(text: str) -> Propagation:
+    try:
+        return Propagation(text.capitalize())
+    except ValueError:
+        raise ValueError(f"{text!r} is not one of 'background', 'foreground', 'orphan'") from None
+
+
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    kind: str
-    """`pod`, `deploy`, `widgets.example.org`: any word that means a type."""
-    name: str
-    propagation: Propagation = Propagation.BACKGROUND
-    grace_seconds: int | None = None
-    """None: what the object says itself."""
-    timeout: float = 60.0
-    """Seconds until we stop waiting for it to be gone."""
+    kind: Annotated[
+        str,
+        param("Any name of a type: pod, deploy, widgets.example.org; or KIND/NAME.", argument=True),
+    ]
+    name: Annotated[str, param("The name of the object.", argument=True)] = ""
+    propagation: Annotated[
+        Propagation,
+        param(
+            "Owned objects are deleted after the object, before it, or kept.",
+            "--cascade",
+            metavar="[background|foreground|orphan]",
+            parse=_propagation,
+            show=str.lower,
+        ),
+    ] = Propagation.BACKGROUND
+    grace_seconds: (
+        Annotated[
+            int,
+            param(
+                "Grace period, instead of the object's own.",
+                "--grace-period",
+                metavar="SECONDS",
+                lowest=0,
+                highest=86_400,
+            ),
+        ]
+        | None
+    ) = None
+    timeout: Annotated[float, duration("How long to wait until the object is deleted.")] = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +79,8 @@ class Deletion:
 
 async def delete(context: Context, options: DeleteOptions) -> Deletion:
     """In the namespace of the context."""
+    kind, name = kind_and_name(options.kind, options.name)
+    options = replace(options, kind=kind, name=name)
     async with connect(context.access) as api:
         discovery = Discovery(api)
         resource = await discovery.resolve(options.kind)

@@ -41,6 +41,16 @@ DEPLOY: Operation[DeployOptions, Deployment] = Operation(
 DELETE: Operation[DeleteOptions, Deletion] = Operation(
     name="delete",
     summary="Delete one object, and show the objects that are deleted with it.",
+    description=(
+        "KIND is any type that the server has: pod, deploy, widgets.example.org; KIND/NAME is "
+        "understood, too. Exits with 7 if it is not gone in time; the finalizers that it waits for "
+        "are named."
+    ),
+    examples=(
+        "kvestigate delete deployment my-app -n web",
+        "kvestigate delete pod stuck -n web --apply --i-understand-this-modifies-cluster",
+        "kvestigate delete widgets.example.org blue --cascade orphan",
+    ),
     input=DeleteOptions,
     output=Deletion,
     effect=Effect.DESTROY,
