@@ -34,7 +34,7 @@ hint says the way out, usually as the next command to type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 EXIT_OK = 0
@@ -219,6 +219,19 @@ _BY_REASON = {error.reason: error for error in API_ERRORS}
 _BY_CODE: dict[int, type[ApiError]] = {
     error.code: error for error in reversed(API_ERRORS) if error is not AlreadyExists
 }
+
+
+def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """The known name that was probably meant; empty if none is similar."""
+    import difflib  # only ever needed on the way out
+
+    return next(iter(difflib.get_close_matches(name, sorted(known), n=1, cutoff=cutoff)), "")
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """The hint for a name that does not exist: a similar name, or the way to all of them."""
+    near = nearest(name, known)
+    return f"did you mean {near!r}?" if near else otherwise
 
 
 def from_status(status: Mapping[str, Any], *, code: int) -> ApiError:

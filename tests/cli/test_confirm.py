@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
-import click
 import pytest
 
-from kvestigate import catalog
-from kvestigate.cli.command import Command, operation_command
-from kvestigate.cli.run import Run
+from kvestigate.cli.command import Command
+from kvestigate.cli.derived import command_of
 from kvestigate.operation import (
     Consequence,
     Context,
     Effect,
     Operation,
+    param,
     touches_nothing,
 )
 from kvestigate.render.blocks import text
@@ -23,7 +23,7 @@ from tests.cli.conftest import Invoke
 
 @dataclass(frozen=True)
 class Toy:
-    node: str
+    node: Annotated[str, param("Which.", argument=True)]
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,9 @@ class Toyed:
 
 @dataclass
 class Toys:
-    """An operation that writes, in the catalog while the test lasts, and its command."""
+    """An operation that writes, and its command."""
 
     done: list[str] = field(default_factory=list)
-    operation: Operation[Toy, Toyed] = field(init=False)
 
     def command(self, consequence: Consequence, *, needs_apply: bool = True) -> Command:
         async def handler(context: Context, toy: Toy) -> Toyed:
@@ -44,7 +43,7 @@ class Toys:
                 self.done.append(toy.node)
             return Toyed(f"would cordon {toy.node}")
 
-        self.operation = Operation(
+        operation: Operation[Toy, Toyed] = Operation(
             name="cordon",
             summary="Cordon a toy.",
             input=Toy,
@@ -56,21 +55,12 @@ class Toys:
             handler=handler,
             render=lambda toyed: [text(toyed.line)],
         )
-
-        @operation_command("cordon", examples=())
-        @click.argument("node")
-        async def cordon(run: Run, node: str) -> None:
-            await run(Toy(node))
-
-        return cordon
+        return command_of(operation)
 
 
 @pytest.fixture
-def toys(monkeypatch: pytest.MonkeyPatch) -> Toys:
-    made = Toys()
-    monkeypatch.setitem(catalog.CATALOG, "cordon", "tests.cli.test_confirm:CURRENT")
-    monkeypatch.setattr(catalog, "operation", lambda name: made.operation)
-    return made
+def toys() -> Toys:
+    return Toys()
 
 
 @pytest.mark.parametrize("consequence", Consequence)

@@ -145,7 +145,8 @@ def words_of(context: click.Context) -> str:
 
 def operation_of(context: click.Context) -> str:
     assert isinstance(context.command, Command | RunnableGroup)
-    return context.command.runs
+    runs = context.command.runs
+    return runs if isinstance(runs, str) else runs.name
 
 
 def test_the_reference_pages_are_what_help_says() -> None:

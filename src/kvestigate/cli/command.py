@@ -33,23 +33,24 @@ class Command(click.Command):
     """
 
     def __init__(
-        self, *args: Any, examples: Sequence[str] = (), runs: str = "", **kwargs: Any
+        self,
+        *args: Any,
+        examples: Sequence[str] = (),
+        runs: str | Operation[Any, Any] = "",
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
         self.runs = runs
-        """The name of the operation; empty for the few commands that run none."""
+        """The operation, or its name in the catalog; empty for the few commands that run none."""
         add_global_parameters(self)
 
     @cached_property
-    def operation(self) -> Operation[Any, Any]:
-        return catalog.operation(self.runs)
-
-    @cached_property
     def _flags(self) -> Sequence[click.Option]:
-        if not self.runs or self.operation.consequence is None:
+        operation = operation_of(self.runs) if self.runs else None
+        if operation is None or operation.consequence is None:
             return ()
-        return confirm.flags(self.operation.consequence)
+        return confirm.flags(operation.consequence)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         found = super().get_params(ctx)
@@ -87,11 +88,15 @@ def command(
 
 
 def operation_command(
-    operation: str, *, examples: Sequence[str], into: click.Group | None = None, name: str = ""
+    operation: str | Operation[Any, Any],
+    *,
+    examples: Sequence[str],
+    into: click.Group | None = None,
 ) -> Callable[[Callable[Concatenate[Run, P], R]], Command]:
     """A command that runs an operation: its function is given the `Run` first.
 
-    It is called like the last word of the operation, unless `name` says otherwise.
+    It is called like the last word of the operation. With a name, the operation is looked up in
+    the catalog when the command is called or described.
     """
 
     def build(function: Callable[Concatenate[Run, P], R]) -> Command:
@@ -99,17 +104,23 @@ def operation_command(
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             return function(run_of(operation, kwargs), *args, **kwargs)
 
-        word = name or operation.rpartition(".")[2]
+        name = operation if isinstance(operation, str) else operation.name
+        word = name.rpartition(".")[2]
         build_command = click.command(word, cls=Command, examples=examples, runs=operation)
         return _member(build_command(call), into)
 
     return build
 
 
-def run_of(runs: str, parameters: dict[str, Any]) -> Run:
+def operation_of(runs: str | Operation[Any, Any]) -> Operation[Any, Any]:
+    """The operation, or the one of that name in the catalog."""
+    return catalog.operation(runs) if isinstance(runs, str) else runs
+
+
+def run_of(runs: str | Operation[Any, Any], parameters: dict[str, Any]) -> Run:
     """The call of an operation; the confirmation flags are taken out of `parameters`."""
     context = click.get_current_context()
-    operation = catalog.operation(runs)
+    operation = operation_of(runs)
     given = confirm.confirmation(operation, parameters)
     return Run(operation, collected(context.obj), given)
 

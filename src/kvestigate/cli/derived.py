@@ -17,7 +17,6 @@ import click
 import msgspec
 from msgspec import inspect
 
-from kvestigate import catalog
 from kvestigate.cli.command import Command, operation_command
 from kvestigate.cli.confirm import APPLY, DRY_RUN, EXIT_CODE, UNDERSTOOD
 from kvestigate.cli.files import json_option
@@ -26,16 +25,15 @@ from kvestigate.cli.parameters import number, whole_number
 from kvestigate.cli.plane_server import data_option, server_access
 from kvestigate.cli.run import Run
 from kvestigate.errors import InputError
-from kvestigate.operation import Param, Reach, declared, without_none
+from kvestigate.operation import Operation, Param, Reach, declared, without_none
 
 _RESERVED = frozenset({"via", "json_path", "data"})
 _CONFIRMING = frozenset({APPLY, DRY_RUN, EXIT_CODE, UNDERSTOOD})
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def command_of(name: str) -> Command:
+def command_of(operation: Operation[Any, Any]) -> Command:
     """The command of an operation that has no function of its own."""
-    operation = catalog.operation(name)
 
     async def call(run: Run, **values: Any) -> int:
         via, path = values.pop("via", None), values.pop("json_path", None)
@@ -54,11 +52,11 @@ def command_of(name: str) -> Command:
         decorated = json_option(decorated)
     taken = _RESERVED | _CONFIRMING if operation.consequence else _RESERVED
     names = {field.name for field in _fields(operation.input)}
-    assert not names & taken, f"{name}: {names & taken} are names of flags"
+    assert not names & taken, f"{operation.name}: {names & taken} are names of flags"
     decorated = parameters(operation.input)(decorated)
-    words = name.replace(".", " ")
+    words = operation.name.replace(".", " ")
     examples = operation.examples or (f"kvestigate {words}",)
-    return operation_command(name, examples=examples)(decorated)
+    return operation_command(operation, examples=examples)(decorated)
 
 
 def parameters(input: type) -> Decorator:

@@ -10,6 +10,7 @@ from kvestigate.errors import (
     KvestigateError,
     TooManyRequests,
     Unauthorized,
+    nearest,
 )
 
 # The server's own words say what is wrong, but not what to type next.
@@ -75,15 +76,12 @@ def describe_usage(error: click.ClickException, program: str) -> tuple[str, str]
 
 def _near_option(name: str, context: click.Context | None) -> str | None:
     """The option that was probably meant; the dashes, which all have, do not make it similar."""
-    import difflib
-
     if context is None or not name.startswith("--"):
         return None
     parameters = context.command.get_params(context)  # those that derive from an operation, too
     known = (option for parameter in parameters for option in parameter.opts)
     words = {option[2:]: option for option in known if option.startswith("--")}
-    near = difflib.get_close_matches(name[2:], words, n=1)
-    return words[near[0]] if near else None
+    return words.get(nearest(name[2:], words))
 
 
 def _takes_a_command(owner: click.Command) -> bool:

@@ -25,7 +25,7 @@ from kvestigate.cli.command import (
 )
 from kvestigate.cli.commands import DERIVED, HEADINGS, OTHERS, Entry
 from kvestigate.cli.run import Run
-from kvestigate.errors import UsageError
+from kvestigate.errors import UsageError, nearest
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,7 +71,7 @@ class Group(click.Group):
             return written
         from kvestigate.cli.derived import command_of
 
-        return command_of(f"{self.name}.{cmd_name}")
+        return command_of(catalog.operation(f"{self.name}.{cmd_name}"))
 
     def _derivable(self, written: Sequence[str]) -> list[str]:
         """Words of the group's operations in the catalog that no file here has a command for."""
@@ -130,7 +130,7 @@ class LazyGroup(Group):
             return Group(word, help=summary)
         from kvestigate.cli.derived import command_of
 
-        return command_of(word)
+        return command_of(catalog.operation(word))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
@@ -174,10 +174,8 @@ def runnable_group(
 
 
 def _no_such_command(owner: click.Group, ctx: click.Context, name: str) -> UsageError:
-    import difflib
-
-    near = difflib.get_close_matches(name, owner.list_commands(ctx), n=1)
+    near = nearest(name, owner.list_commands(ctx))
     kind = "option" if name.startswith("-") else "command"
     way_out = f"`{ctx.command_path} --help` lists the commands"
-    hint = f"did you mean `{ctx.command_path} {near[0]}`? {way_out}" if near else way_out
+    hint = f"did you mean `{ctx.command_path} {near}`? {way_out}" if near else way_out
     return UsageError(f"no such {kind} {name!r} in `{ctx.command_path}`", hint=hint)

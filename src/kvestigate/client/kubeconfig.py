@@ -7,7 +7,6 @@ later definitions of that name are ignored as a whole.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from kvestigate.client.located import Section, parse, type_name
-from kvestigate.errors import ConfigError
+from kvestigate.errors import ConfigError, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,5 +329,5 @@ def alternatives(wanted: str, names: Iterable[str], plural: str) -> str:
     if not known:
         return f"it has no {plural} at all"
     shown = ", ".join(known[:10]) + (f" and {len(known) - 10} more" if len(known) > 10 else "")
-    near = difflib.get_close_matches(wanted, known, n=1)
-    return (f'did you mean "{near[0]}"? ' if near else "") + f"{plural}: {shown}"
+    near = nearest(wanted, known)
+    return (f'did you mean "{near}"? ' if near else "") + f"{plural}: {shown}"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
-from kvestigate.errors import Forbidden, KvestigateError, NotFound, UsageError
+from kvestigate.errors import Forbidden, KvestigateError, NotFound, UsageError, nearest
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.meta import PartialObject
@@ -60,8 +59,8 @@ async def _near(api: Api, resource: Resource, name: str) -> str | None:
     kind = resource.kind.lower() if len(names) == 1 else resource.plural
     # The name of a workload is where those of its pods begin, and not similar to them.
     longer = sorted(other for other in names if other.startswith(name))
-    near = longer[:3] or difflib.get_close_matches(name, names, n=1)
-    if near:
+    near = longer[:3] or [nearest(name, names)]
+    if any(near):
         more = f" There are {len(longer)} that begin so" if len(longer) > len(near) else ""
         return f"did you mean {' or '.join(map(repr, near))}?{more}"
     if where is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import msgspec
 
 from kvestigate.cybernet.refusals import ConstraintViolated
-from kvestigate.errors import InputError, UsageError
+from kvestigate.errors import InputError, UsageError, nearest
 from kvestigate.operation import Operation, declared
 from kvestigate.workspace.uploads import Upload
 
@@ -179,9 +178,9 @@ def _object(
 
 
 def _unknown(path: str, name: str, known: list[str]) -> ConstraintViolated:
-    near = difflib.get_close_matches(name, known, n=1)
+    near = nearest(name, known)
     return ConstraintViolated(
         f"{path}: no such field",
         path,
-        hint=f"did you mean {near[0]}?" if near else f"there are: {', '.join(known) or 'none'}",
+        hint=f"did you mean {near}?" if near else f"there are: {', '.join(known) or 'none'}",
     )

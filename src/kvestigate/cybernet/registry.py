@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kvestigate.cybernet.policy import is_dangerous
-from kvestigate.errors import InputError
+from kvestigate.errors import InputError, nearest
 from kvestigate.operation import Operation
 
 Declared = Operation[Any, Any]
@@ -31,9 +30,9 @@ def offered(allow: Iterable[str], operations: Iterable[Declared]) -> Mapping[str
                 f"{where}: {name!r} is reserved for operators and never offered to agents",
                 hint=f"remove it; there are: {', '.join(possible)}",
             )
-        near = difflib.get_close_matches(name, possible, n=1)
+        near = nearest(name, possible)
         raise InputError(
             f"{where}: there is no operation {name!r}",
-            hint=f"did you mean {near[0]}?" if near else f"there are: {', '.join(possible)}",
+            hint=f"did you mean {near}?" if near else f"there are: {', '.join(possible)}",
         )
     return {name: possible[name] for name in allow}

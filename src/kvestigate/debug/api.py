@@ -14,7 +14,7 @@ import msgspec
 from kvestigate.client.access import Access
 from kvestigate.client.call import failure
 from kvestigate.client.connect import connect
-from kvestigate.errors import ApiError, DeadlineExceeded, InputError
+from kvestigate.errors import ApiError, DeadlineExceeded, InputError, nearest
 from kvestigate.http.message import Headers, Request
 from kvestigate.kube.builtins import registry
 from kvestigate.operation import param
@@ -109,17 +109,14 @@ _ROOTS = ("/api", "/apis", "/version", "/healthz", "/livez", "/readyz", "/metric
 
 def near_path(target: str) -> str:
     """The hint for an unknown path: the most similar known path."""
-    import difflib
-
     path = target.partition("?")[0].rstrip("/")
     inside = _NAMESPACE.match(path)
     # Compared without the namespace, because its name says nothing about the type.
     wanted = f"{inside[1]}/{inside[3]}" if inside else path
     known = [*_ROOTS, *(resource.path() for resource in registry())]
-    near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.75)
-    if not near or near[0] == wanted:
+    suggestion = nearest(wanted, known, cutoff=0.75)
+    if suggestion in ("", wanted):
         return "`kvestigate debug api /apis` lists the API groups of the server"
-    suggestion = near[0]
     if inside:
         prefix, _, plural = suggestion.rpartition("/")
         suggestion = f"{prefix}/namespaces/{inside[2]}/{plural}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-
-from kvestigate.errors import UsageError
+from kvestigate.errors import UsageError, nearest
 from kvestigate.kube.views.pods import Pod
 
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
@@ -14,10 +12,10 @@ def container_of(pod: Pod, wanted: str) -> str:
     """The container that is meant: the one named, the annotated one, or the first."""
     names = [it.name for it in (*pod.spec.containers, *pod.spec.init_containers)]
     if wanted and wanted not in names:
-        near = difflib.get_close_matches(wanted, names, n=1)
+        near = nearest(wanted, names)
         raise UsageError(
             f"--container: pod {pod.metadata.name!r} has no container {wanted!r}",
-            hint=(f"did you mean {near[0]!r}? " if near else "") + f"it has: {', '.join(names)}",
+            hint=(f"did you mean {near!r}? " if near else "") + f"it has: {', '.join(names)}",
         )
     annotated = pod.metadata.annotations.get(_DEFAULT_CONTAINER, "")
     return wanted or (annotated if annotated in names else names[0])

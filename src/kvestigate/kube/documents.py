@@ -15,7 +15,6 @@ Each is told with its path, its value and the way out. Null is the same as leavi
 
 from __future__ import annotations
 
-import difflib
 import enum
 import re
 import types
@@ -25,7 +24,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from kvestigate.errors import InputError, UsageError
+from kvestigate.errors import InputError, UsageError, nearest
 from kvestigate.kube.yaml_documents import load, load_first, nodes_at
 
 T = TypeVar("T")
@@ -150,9 +149,9 @@ def shown(value: Any) -> str:
 def suggestion(wrong: str, known: Iterable[str], *, prefix: str = "") -> str:
     """`did you mean ...?` if a known name is similar, else all known names."""
     names = list(known)
-    near = difflib.get_close_matches(wrong.lower(), names, n=1)
+    near = nearest(wrong.lower(), names)
     if near:
-        return f"did you mean {prefix}{near[0]}?"
+        return f"did you mean {prefix}{near}?"
     return f"there are: {', '.join(sorted(names))}"
 
 

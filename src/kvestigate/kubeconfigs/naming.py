@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -10,6 +9,7 @@ from typing import Any
 
 from kvestigate.client.kubeconfig import Context
 from kvestigate.client.located import Section
+from kvestigate.errors import nearest
 from kvestigate.kubeconfigs import fields
 from kvestigate.kubeconfigs.entries import Entry
 from kvestigate.kubeconfigs.look import Look
@@ -64,7 +64,7 @@ def dangling_current(look: Look, now: datetime) -> Iterator[Finding]:
     contexts = {entry.name for entry in look.entries.contexts}
     for name, where in look.entries.current[:1]:
         if name not in contexts:
-            file = where.rsplit(":", 2)[0]
+            file, near = where.rsplit(":", 2)[0], nearest(name, contexts, cutoff=0.0)
             yield Finding(
                 "dangling-name",
                 Severity.CRITICAL,
@@ -72,7 +72,7 @@ def dangling_current(look: Look, now: datetime) -> Iterator[Finding]:
                 where,
                 f'there is no context "{name}"{_near(name, contexts)}',
                 "commands without --context have no cluster to connect to",
-                kubectl(file, "use-context", _nearest(name, contexts)) if contexts else "",
+                kubectl(file, "use-context", near) if near else "",
             )
 
 
@@ -108,12 +108,8 @@ def _leads_nowhere(look: Look, context: Entry[Context], field: str, said: str) -
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    similar = difflib.get_close_matches(name, sorted(known), n=1)
-    return f', but a "{similar[0]}"' if similar else ""
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    return difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.0)[0]
+    similar = nearest(name, known)
+    return f', but a "{similar}"' if similar else ""
 
 
 def unused(look: Look, now: datetime) -> Iterator[Finding]:
@@ -155,12 +151,12 @@ def _strangers(section: Section, known: frozenset[str], subject: str) -> Iterato
     for name in section.values:
         if name in known:
             continue
-        near = difflib.get_close_matches(str(name), sorted(known), n=1)
+        near = nearest(str(name), known)
         yield Finding(
             "unknown-field",
             Severity.WARNING,
             subject,
             section.where(name),
-            f'there is no field "{name}"' + (f", but {near[0]}" if near else ""),
+            f'there is no field "{name}"' + (f", but {near}" if near else ""),
             "the field is ignored and has no effect",
         )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Any
 
 from kvestigate.client.api import Api
 from kvestigate.client.discovery import Discovery
-from kvestigate.errors import InputError
+from kvestigate.errors import InputError, nearest
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Registry, Resource
 from kvestigate.manifests.model import Manifest
@@ -63,11 +62,11 @@ def _names(spec: dict[str, Any]) -> dict[str, Any]:
 
 def _unknown(manifest: Manifest, registry: Registry) -> InputError:
     elsewhere = [resource.api_version for resource in registry if resource.kind == manifest.kind]
-    near = difflib.get_close_matches(manifest.kind, {resource.kind for resource in registry}, n=1)
+    near = nearest(manifest.kind, {resource.kind for resource in registry})
     if elsewhere:
         hint = f"{manifest.kind} is in {' and '.join(dict.fromkeys(elsewhere))}"
     elif near:
-        hint = f"did you mean kind {near[0]}?"
+        hint = f"did you mean kind {near}?"
     else:
         hint = "deploy the CustomResourceDefinition first, or in the same command"
     return InputError(

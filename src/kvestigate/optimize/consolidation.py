@@ -6,7 +6,6 @@ The largest pods are placed first, each on the target that it fills best.
 
 from __future__ import annotations
 
-import difflib
 import enum
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Annotated
 
-from kvestigate.errors import UsageError
+from kvestigate.errors import UsageError, did_you_mean
 from kvestigate.kube.requests import Amounts
 from kvestigate.nodeops.selection import SYSTEM
 from kvestigate.operation import param
@@ -290,10 +289,7 @@ def _check(fleet: Fleet, tunables: Tunables) -> None:
     names = [node.name for node in fleet.nodes]
     for name in tunables.exclude_nodes:
         if name not in names:
-            close = difflib.get_close_matches(name, names, 1)
             raise UsageError(
                 f"--exclude-node {name}: no node with GPUs has this name",
-                hint=f"did you mean {close[0]!r}?"
-                if close
-                else f"nodes with GPUs: {', '.join(names)}",
+                hint=did_you_mean(name, names, f"nodes with GPUs: {', '.join(names)}"),
             )

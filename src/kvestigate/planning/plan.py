@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
-from kvestigate.errors import Forbidden, InputError, UsageError
+from kvestigate.errors import Forbidden, InputError, UsageError, did_you_mean
 from kvestigate.kube import quantities
 from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
 from kvestigate.kube.selectors import parse_labels
@@ -215,10 +214,5 @@ def _require_nodes(names: Sequence[str], nodes: Sequence[Node]) -> None:
     known = [node.metadata.name for node in nodes]
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            raise UsageError(
-                f"--exclude {name}: the node does not exist",
-                hint=f"did you mean {close[0]!r}?"
-                if close
-                else "see `kvestigate report run nodes`",
-            )
+            hint = did_you_mean(name, known, "see `kvestigate report run nodes`")
+            raise UsageError(f"--exclude {name}: the node does not exist", hint=hint)

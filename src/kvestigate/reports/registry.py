@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvestigate.errors import UsageError
+from kvestigate.errors import UsageError, nearest
 from kvestigate.reports import gpu, metrics, network, nodes, storage, workloads
 from kvestigate.reports.model import Report
 
@@ -21,12 +21,9 @@ def find(name: str) -> Report:
     for report in REPORTS:
         if report.name == name:
             return report
-    import difflib
-
     names = [report.name for report in REPORTS]
-    near = difflib.get_close_matches(name, names, n=1)
+    near = nearest(name, names)
     raise UsageError(
         f"there is no report {name!r}",
-        hint=(f"did you mean {near[0]!r}? " if near else "")
-        + f"the reports are: {', '.join(names)}",
+        hint=(f"did you mean {near!r}? " if near else "") + f"the reports are: {', '.join(names)}",
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
-from kvestigate.errors import Conflict, Forbidden, InputError, NotFound
+from kvestigate.errors import Conflict, Forbidden, InputError, NotFound, did_you_mean
 from kvestigate.jobs import answers
 from kvestigate.jobs.interface import ACCESS_MODES, OneVolume, ResizeRequest, VolumeRequest
 from kvestigate.jobs.tasks import labels
@@ -139,12 +138,9 @@ async def _literal(api: Api, user: User, name: str, own: Iterable[str]) -> str:
         owner = claim.metadata.labels.get(labels.OWNER, user.digest)
         if claim.metadata.name == name and owner == user.digest:
             return name
-    near = difflib.get_close_matches(name, list(own), n=1)
+    way_out = "`k8s-cli volumes list` shows your volumes, `k8s-cli volumes create` creates one"
     raise InputError(
-        f"volumes: volume {name!r} does not exist",
-        hint=f"did you mean {near[0]!r}?"
-        if near
-        else "`k8s-cli volumes list` shows your volumes, `k8s-cli volumes create` creates one",
+        f"volumes: volume {name!r} does not exist", hint=did_you_mean(name, own, way_out)
     )
 
 
@@ -206,10 +202,9 @@ async def claim_of(api: Api, user: User, volume: str) -> PersistentVolumeClaim:
     for claim in own:
         if _name(claim) == volume:
             return claim
-    near = difflib.get_close_matches(volume, [_name(claim) for claim in own], n=1)
+    way_out = "`k8s-cli volumes list` shows your volumes"
     raise NotFound(
-        f"Volume {volume} not found",
-        hint=f"did you mean {near[0]!r}?" if near else "`k8s-cli volumes list` shows your volumes",
+        f"Volume {volume} not found", hint=did_you_mean(volume, map(_name, own), way_out)
     )
 
 
