@@ -122,7 +122,9 @@ class LazyGroup(Group):
         if entry.target == DERIVED:
             return self._derived(cmd_name, entry.summary)
         module, _, attribute = entry.target.partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        command: click.Command = getattr(
+            importlib.import_module(f"kvestigate.cli.{module}"), attribute
+        )
         return command
 
     def _derived(self, word: str, summary: str) -> click.Command:

@@ -133,9 +133,8 @@ class Call(Generic[P, A]):
 
     name: str
     """Of the operation in the OpenAPI description."""
-    method: str
-    path: str
-    """`/volumes/{volume_id}/resize`: the names are fields of the input."""
+    route: str
+    """`POST /volumes/{volume_id}/resize`: the names are fields of the input."""
     input: Callable[P, Any]
     """The dataclass of the parameters. Those that are not in the path are in the query."""
     answer: type[A]
@@ -144,6 +143,14 @@ class Call(Generic[P, A]):
     """The field that is the body of the request, or WHOLE."""
     slow: bool = False
     """The answer waits until a pod runs."""
+
+    @property
+    def method(self) -> str:
+        return self.route.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        return self.route.partition(" ")[2]
 
     def __call__(self, launcher: Launcher, *args: P.args, **kwargs: P.kwargs) -> Awaitable[A]:
         return launcher.ask(self, self.input(*args, **kwargs))
@@ -159,11 +166,10 @@ class Call(Generic[P, A]):
 class Launcher(ABC):
     """Tasks and volumes of one user; `all_users` asks for everybody's, for administrators."""
 
-    whoami = Call("whoami", "GET", "/whoami", Nothing, answers.WhoAmI)
+    whoami = Call("whoami", "GET /whoami", Nothing, answers.WhoAmI)
     submit = Call(
         "submit_task",
-        "POST",
-        "/tasks/submit",
+        "POST /tasks/submit",
         SubmitRequest,
         answers.TaskSubmitResponse,
         "Start a task; the body has the fields of a SkyPilot task file.",
@@ -171,45 +177,40 @@ class Launcher(ABC):
     )
     plan = Call(
         "plan_task",
-        "POST",
-        "/tasks/plan",
+        "POST /tasks/plan",
         SubmitRequest,
         answers.PlanResponse,
         "The objects that `submit` would create; nothing is created.",
         body="task",
     )
-    stop_all = Call("stop_tasks", "POST", "/tasks/stop", ListRequest, answers.TaskStopAllResponse)
-    list_tasks = Call("list_tasks", "GET", "/tasks", ListRequest, answers.TaskListResponse)
+    stop_all = Call("stop_tasks", "POST /tasks/stop", ListRequest, answers.TaskStopAllResponse)
+    list_tasks = Call("list_tasks", "GET /tasks", ListRequest, answers.TaskListResponse)
     history = Call(
         "task_history",
-        "GET",
-        "/history",
+        "GET /history",
         ListRequest,
         answers.HistoryResponse,
         "The tasks that were submitted, also those that no longer exist.",
     )
-    task = Call("task_status", "GET", "/tasks/{task_id}", OneTask, answers.TaskStatus)
+    task = Call("task_status", "GET /tasks/{task_id}", OneTask, answers.TaskStatus)
     why = Call(
         "explain_task",
-        "GET",
-        "/tasks/{task_id}/why",
+        "GET /tasks/{task_id}/why",
         OneTask,
         answers.Explanation,
         "Why the task waits or has failed, and what would make it run.",
     )
     endpoint = Call(
         "task_endpoint",
-        "GET",
-        "/tasks/{task_id}/endpoint",
+        "GET /tasks/{task_id}/endpoint",
         OneTask,
         answers.EndpointResponse,
         "The addresses of the task's ports.",
     )
-    stop = Call("stop_task", "POST", "/tasks/{task_id}/stop", OneTask, answers.TaskStopResponse)
+    stop = Call("stop_task", "POST /tasks/{task_id}/stop", OneTask, answers.TaskStopResponse)
     missing_pieces = Call(
         "missing_pieces",
-        "POST",
-        "/files/missing",
+        "POST /files/missing",
         Digests,
         answers.MissingPieces,
         "The pieces of files that have yet to be sent.",
@@ -217,36 +218,29 @@ class Launcher(ABC):
     )
     create_volume = Call(
         "create_volume",
-        "POST",
-        "/volumes/create",
+        "POST /volumes/create",
         VolumeRequest,
         answers.VolumeCreateResponse,
         body=WHOLE,
     )
-    list_volumes = Call("list_volumes", "GET", "/volumes", ListRequest, answers.VolumeListResponse)
-    volume = Call("volume_status", "GET", "/volumes/{volume_id}", OneVolume, answers.VolumeStatus)
+    list_volumes = Call("list_volumes", "GET /volumes", ListRequest, answers.VolumeListResponse)
+    volume = Call("volume_status", "GET /volumes/{volume_id}", OneVolume, answers.VolumeStatus)
     resize_volume = Call(
         "resize_volume",
-        "POST",
-        "/volumes/{volume_id}/resize",
+        "POST /volumes/{volume_id}/resize",
         ResizeRequest,
         answers.VolumeResizeResponse,
     )
     volume_files = Call(
         "volume_files",
-        "GET",
-        "/volumes/{volume_id}/files",
+        "GET /volumes/{volume_id}/files",
         PathRequest,
         answers.VolumeFiles,
         "The files on the volume, listed by a pod that mounts it.",
         slow=True,
     )
     delete_volume = Call(
-        "delete_volume",
-        "DELETE",
-        "/volumes/{volume_id}",
-        OneVolume,
-        answers.VolumeDeleteResponse,
+        "delete_volume", "DELETE /volumes/{volume_id}", OneVolume, answers.VolumeDeleteResponse
     )
 
     @abstractmethod

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvestigate.kubeconfigs.convert import Conversion
-from kvestigate.kubeconfigs.difference import ADDED, REMOVED, Difference, EntryChange
-from kvestigate.kubeconfigs.model import Analysis, Finding
+from kvestigate.kubeconfigs.difference import ADDED, REMOVED, Difference, FieldChange
+from kvestigate.kubeconfigs.model import Analysis, ContextFacts, Finding
 from kvestigate.kubeconfigs.verify import DENIED, SKEWED, WORKS, Check, Verification
-from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, one_line, text
+from kvestigate.render.blocks import Block, Cell, Field, Table, Tone, one_line, table, text
 from kvestigate.render.human import milliseconds
 from kvestigate.render.severity import tally
 
@@ -22,28 +22,21 @@ def analysis_blocks(analysis: Analysis) -> Sequence[Block]:
 
 
 def _contexts(analysis: Analysis) -> Table:
-    columns = (
-        Column("context"),
-        Column("server"),
-        Column("user"),
-        Column("logs in with"),
-        Column("expires"),
-        Column("cluster", wide=True),
-        Column("namespace", wide=True),
+    return table(
+        analysis.contexts,
+        Field("context", _named),
+        Field("server", lambda context: context.server or Cell("(none)", Tone.BAD)),
+        Field("user", lambda context: context.user or "-"),
+        Field("logs in with", lambda context: context.authentication),
+        Field("expires", lambda context: context.expires or "-"),
+        Field("cluster", lambda context: context.cluster or "-", wide=True),
+        Field("namespace", lambda context: context.namespace or "-", wide=True),
+        empty="no contexts",
     )
-    rows: list[list[str | Cell]] = [
-        [
-            Cell(f"{context.name} (current)", Tone.STRONG) if context.current else context.name,
-            context.server or Cell("(none)", Tone.BAD),
-            context.user or "-",
-            context.authentication,
-            context.expires or "-",
-            context.cluster or "-",
-            context.namespace or "-",
-        ]
-        for context in analysis.contexts
-    ]
-    return Table(columns, rows, empty="no contexts")
+
+
+def _named(context: ContextFacts) -> str | Cell:
+    return Cell(f"{context.name} (current)", Tone.STRONG) if context.current else context.name
 
 
 def _findings(findings: Sequence[Finding]) -> list[Block]:
@@ -62,18 +55,19 @@ def _findings(findings: Sequence[Finding]) -> list[Block]:
 
 
 def verification_blocks(verification: Verification) -> Sequence[Block]:
-    columns = (
-        Column("context"),
-        Column("state"),
-        Column("server"),
-        Column("version"),
-        Column("server sees"),
-        Column("tls"),
-        Column("answer", number=True),
-        Column("clock", number=True),
-        Column("groups", wide=True),
+    checks = table(
+        verification.checks,
+        Field("context", lambda check: check.context),
+        Field("state", lambda check: Cell(check.state, _tone(check))),
+        Field("server", lambda check: check.server or "-"),
+        Field("version", lambda check: check.version or "-"),
+        Field("server sees", lambda check: check.username or "-"),
+        Field("tls", _tls),
+        Field("answer", _seconds, number=True),
+        Field("clock", _clock, number=True),
+        Field("groups", lambda check: ", ".join(check.groups) or "-", wide=True),
     )
-    blocks: list[Block] = [Table(columns, [_row(check) for check in verification.checks])]
+    blocks: list[Block] = [checks]
     for check in verification.checks:
         if check.problem:
             line = f"{check.context}: {one_line(check.problem)}"
@@ -86,62 +80,53 @@ def verification_blocks(verification: Verification) -> Sequence[Block]:
     return blocks
 
 
-def _row(it: Check) -> list[str | Cell]:
-    return [
-        it.context,
-        Cell(it.state, _tone(it)),
-        it.server or "-",
-        it.version or "-",
-        it.username or "-",
-        Cell(it.tls or "-", Tone.WARN if it.tls in ("none", "not verified") else Tone.PLAIN),
-        "-" if it.seconds is None else milliseconds(it.seconds),
-        _clock(it),
-        ", ".join(it.groups) or "-",
-    ]
+def _tls(check: Check) -> Cell:
+    weak = check.tls in ("none", "not verified")
+    return Cell(check.tls or "-", Tone.WARN if weak else Tone.PLAIN)
 
 
-def _tone(it: Check) -> Tone:
-    return {WORKS: Tone.GOOD, DENIED: Tone.WARN}.get(it.state, Tone.BAD)
+def _seconds(check: Check) -> str:
+    return "-" if check.seconds is None else milliseconds(check.seconds)
 
 
-def _is_skewed(it: Check) -> bool:
-    return it.skew is not None and abs(it.skew) > SKEWED
+def _tone(check: Check) -> Tone:
+    return {WORKS: Tone.GOOD, DENIED: Tone.WARN}.get(check.state, Tone.BAD)
 
 
-def _clock(it: Check) -> str | Cell:
-    if it.skew is None:
+def _is_skewed(check: Check) -> bool:
+    return check.skew is not None and abs(check.skew) > SKEWED
+
+
+def _clock(check: Check) -> str | Cell:
+    if check.skew is None:
         return "-"
-    return Cell(f"{it.skew:+.0f} s", Tone.WARN) if _is_skewed(it) else "ok"
+    return Cell(f"{check.skew:+.0f} s", Tone.WARN) if _is_skewed(check) else "ok"
 
 
 def difference_blocks(difference: Difference) -> Sequence[Block]:
     if not difference:
         return [text("no differences", Tone.GOOD)]
-    columns = (
-        Column("entry"),
-        Column("change"),
-        Column("field"),
-        Column("before"),
-        Column("after"),
-    )
-    return [Table(columns, [row for change in difference.entries for row in _rows(change)])]
-
-
-def _rows(it: EntryChange) -> list[list[str | Cell]]:
-    tone = {ADDED: Tone.GOOD, REMOVED: Tone.BAD}.get(it.what, Tone.WARN)
-    entry = f"{it.kind} {it.name}".strip()
-    if not it.fields:
-        return [[entry, Cell(it.what, tone), "-", "-", "-"]]
-    return [
-        [
-            entry,
-            Cell(it.what, tone),
-            change.path,
-            "-" if change.before is None else one_line(change.before),
-            "-" if change.after is None else one_line(change.after),
-        ]
-        for change in it.fields
+    rows = [
+        (entry, field)
+        for entry in difference.entries
+        for field in entry.fields or (FieldChange("-", None, None),)
     ]
+    changes = table(
+        rows,
+        Field("entry", lambda row: f"{row[0].kind} {row[0].name}".strip()),
+        Field("change", lambda row: Cell(row[0].what, _TONES.get(row[0].what, Tone.WARN))),
+        Field("field", lambda row: row[1].path),
+        Field("before", lambda row: _value(row[1].before)),
+        Field("after", lambda row: _value(row[1].after)),
+    )
+    return [changes]
+
+
+_TONES = {ADDED: Tone.GOOD, REMOVED: Tone.BAD}
+
+
+def _value(value: str | None) -> str:
+    return "-" if value is None else one_line(value)
 
 
 def conversion_blocks(conversion: Conversion) -> Sequence[Block]:
@@ -151,11 +136,12 @@ def conversion_blocks(conversion: Conversion) -> Sequence[Block]:
         list(difference_blocks(conversion.difference)) if conversion.difference else []
     )
     blocks += [text(f"note: {note}", Tone.WARN) for note in conversion.notes]
-    rows: list[list[str | Cell]] = [
-        [output.path, output.backup or "-"] for output in conversion.outputs
-    ]
-    heading = "written" if conversion.applied else "would be written"
-    blocks.append(Table((Column(heading), Column("the old file is kept as")), rows))
+    outputs = table(
+        conversion.outputs,
+        Field("written" if conversion.applied else "would be written", lambda made: made.path),
+        Field("the old file is kept as", lambda made: made.backup or "-"),
+    )
+    blocks.append(outputs)
     if not conversion.applied:
         blocks.append(text("nothing was written; --apply writes the files", Tone.DIM))
     return blocks

@@ -148,7 +148,7 @@ FORK = _changing(
     environment.Forks,
     with_access(environment.fork),
     _fork_line,
-    rendering.forks_blocks,
+    rendering.planes_blocks,
     (
         "kvestigate plane fork alpha --name beta",
         "kvestigate plane fork alpha --count 8",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from kvestigate.planes.environment import (
     Checkpoint,
@@ -15,13 +16,18 @@ from kvestigate.planes.environment import (
 )
 from kvestigate.planes.fleets import Fleet, Member
 from kvestigate.planes.manage import Plane, PlaneList
-from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone
+from kvestigate.render.blocks import Block, Cell, Facts, Field, Table, Tone, table
 
 
-def planes_blocks(planes: PlaneList) -> Sequence[Block]:
-    columns = [Column("ID"), Column("PATH")]
-    rows = [(plane.id, plane.path or "/") for plane in planes.items]
-    return [Table(columns, rows, empty="no planes")]
+def planes_blocks(planes: PlaneList | Forks) -> Sequence[Block]:
+    return [
+        table(
+            planes.items,
+            Field("ID", lambda plane: plane.id),
+            Field("PATH", lambda plane: plane.path or "/"),
+            empty="no planes",
+        )
+    ]
 
 
 def plane_blocks(plane: Plane) -> Sequence[Block]:
@@ -34,13 +40,14 @@ def snapshot_blocks(snapshot: Snapshot) -> Sequence[Block]:
         ("revision", snapshot.resource_version),
         ("time", snapshot.snapshot_time),
     ]
-    columns = [Column("RESOURCE"), Column("GROUP"), Column("OBJECTS", number=True)]
-    rows = [(each.resource, each.group, str(each.item_count)) for each in snapshot.resources]
-    return [Facts(facts), Table(columns, rows, empty="no objects that you may list")]
-
-
-def forks_blocks(forks: Forks) -> Sequence[Block]:
-    return planes_blocks(PlaneList(forks.items))
+    resources = table(
+        snapshot.resources,
+        Field("RESOURCE", lambda kind: kind.resource),
+        Field("GROUP", lambda kind: kind.group),
+        Field("OBJECTS", lambda kind: str(kind.item_count), number=True),
+        empty="no objects that you may list",
+    )
+    return [Facts(facts), resources]
 
 
 def checkpoint_blocks(checkpoint: Checkpoint) -> Sequence[Block]:
@@ -59,41 +66,28 @@ def restored_blocks(restored: Restored) -> Sequence[Block]:
     ]
 
 
+_TONES = {"ADDED": Tone.GOOD, "MODIFIED": Tone.WARN, "DELETED": Tone.BAD}
+_CHANGED: tuple[Field[Any], ...] = (
+    Field("CHANGE", lambda change: Cell(change.type.lower(), _TONES[change.type])),
+    Field("RESOURCE", lambda change: change.resource),
+    Field("OBJECT", lambda change: "/".join(filter(None, (change.namespace, change.name)))),
+)
+
+
 def difference_blocks(difference: Difference) -> Sequence[Block]:
-    columns = [Column("CHANGE"), Column("RESOURCE"), Column("OBJECT"), Column("FIELDS")]
-    rows = [
-        (
-            Cell(each.type.lower(), _TONES[each.type]),
-            each.resource,
-            _place(each.namespace, each.name),
-            ", ".join(str(field["path"]) for field in each.fields),
-        )
-        for each in difference.changes
-    ]
-    return [Table(columns, rows, empty="no differences")]
+    fields: Field[Any] = Field(
+        "FIELDS", lambda change: ", ".join(str(field["path"]) for field in change.fields)
+    )
+    return [table(difference.changes, *_CHANGED, fields, empty="no differences")]
 
 
 def events_blocks(events: Events) -> Sequence[Block]:
-    columns = [
-        Column("REVISION", number=True),
-        Column("TIME"),
-        Column("ACTOR"),
-        Column("CHANGE"),
-        Column("RESOURCE"),
-        Column("OBJECT"),
-    ]
-    rows = [
-        (
-            str(each.revision),
-            each.time,
-            each.actor,
-            Cell(each.type.lower(), _TONES[each.type]),
-            each.resource,
-            _place(each.namespace, each.name),
-        )
-        for each in events.events
-    ]
-    return [Table(columns, rows, empty="no changes")]
+    made: tuple[Field[Any], ...] = (
+        Field("REVISION", lambda event: str(event.revision), number=True),
+        Field("TIME", lambda event: event.time),
+        Field("ACTOR", lambda event: event.actor),
+    )
+    return [table(events.events, *made, *_CHANGED, empty="no changes")]
 
 
 def stepped_blocks(stepped: Stepped) -> Sequence[Block]:
@@ -116,13 +110,13 @@ def fleet_blocks(fleet: Fleet) -> Sequence[Block]:
 
 def made_fleet_blocks(fleet: Fleet) -> Sequence[Block]:
     """A summary, and only the members that are not Ready: a fleet may have thousands."""
-    odd = [each for each in fleet.status.members if each.phase != "Ready"]
+    odd = [member for member in fleet.status.members if member.phase != "Ready"]
     return [_summary(fleet), *([_members(odd)] if odd else [])]
 
 
 def _summary(fleet: Fleet) -> Facts:
     status = fleet.status
-    names = [each.cluster_id for each in status.members]
+    names = [member.cluster_id for member in status.members]
     shown = f"{names[0]} ... {names[-1]}" if len(names) > 2 else ", ".join(names)
     return Facts(
         [
@@ -130,26 +124,22 @@ def _summary(fleet: Fleet) -> Facts:
             ("ready", f"{status.ready_replicas} of {fleet.spec.replicas}"),
             *([("members", shown)] if names else []),
             *(
-                (each.type.lower(), each.message)
-                for each in status.conditions
-                if each.status != "True"
+                (condition.type.lower(), condition.message)
+                for condition in status.conditions
+                if condition.status != "True"
             ),
         ]
     )
 
 
 def _members(members: Sequence[Member]) -> Table:
-    columns = [Column("MEMBER"), Column("PHASE"), Column("MESSAGE")]
-    rows = [
-        (each.cluster_id, Cell(each.phase, _PHASES.get(each.phase, Tone.WARN)), each.message)
-        for each in members
-    ]
-    return Table(columns, rows, empty="no members")
+    return table(
+        members,
+        Field("MEMBER", lambda member: member.cluster_id),
+        Field("PHASE", lambda member: Cell(member.phase, _PHASES.get(member.phase, Tone.WARN))),
+        Field("MESSAGE", lambda member: member.message),
+        empty="no members",
+    )
 
 
-_TONES = {"ADDED": Tone.GOOD, "MODIFIED": Tone.WARN, "DELETED": Tone.BAD}
 _PHASES = {"Ready": Tone.GOOD, "Failed": Tone.BAD}
-
-
-def _place(namespace: str, name: str) -> str:
-    return f"{namespace}/{name}" if namespace else name
