@@ -8,7 +8,7 @@ command does more than run it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, get_type_hints
@@ -59,11 +59,11 @@ def command_of(operation: Operation[Any, Any]) -> Command:
     return operation_command(operation, examples=examples)(decorated)
 
 
-def parameters(input: type) -> Decorator:
-    """Add an option or an argument for every field of an input."""
+def parameters(input: type, without: Collection[str] = ()) -> Decorator:
+    """Add an option or an argument for every field of an input, but for those in `without`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for field in reversed(list(_fields(input))):
+        for field in reversed([field for field in _fields(input) if field.name not in without]):
             grouped = declared(field.type)[0].is_group
             add = parameters(_class(field)) if grouped else _parameter(field)
             function = add(function)
@@ -85,7 +85,7 @@ def _made(made_of: type, run: Run, values: dict[str, Any]) -> Any:
         if param.is_group:
             given[field.name] = _made(_class(field), run, values)
             continue
-        value = run.options.namespace if param.is_namespace else values[field.name]
+        value = run.options.namespace if param.is_namespace else values.get(field.name)
         if value is None or value == () or (param.is_namespace and not value):
             continue
         if param.parse is None:

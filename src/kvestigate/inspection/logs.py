@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from kvestigate.client.connect import connect
 from kvestigate.client.logs import LogOptions
 from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.inspection.targets import pods_of
+from kvestigate.kube import durations
 from kvestigate.kube.containers import container_of
 from kvestigate.kube.views.pods import Pod
 from kvestigate.operation import param
@@ -25,19 +27,48 @@ _WAITING = 1000
 """Lines that are buffered before reading from the servers pauses."""
 
 
+def _since(text: str) -> int:
+    return max(math.ceil(durations.parse(text)), 1)
+
+
 @dataclass(frozen=True, slots=True)
 class LogsOptions:
-    target: str
-    """`web-0`, or `deployment/web` for all of its pods."""
-    container: str = ""
+    target: Annotated[str, param("A pod, or deployment/NAME for all of its pods.", argument=True)]
+    container: Annotated[
+        str, param("Container whose log to show.", "-c", "--container", metavar="NAME")
+    ] = ""
     """The pod's default container when empty."""
-    all_containers: bool = False
-    follow: Annotated[bool, param("Show new lines until Ctrl-C.", operator_only=True)] = False
-    previous: bool = False
-    """Read the log of the run before the last restart."""
-    timestamps: bool = False
-    tail: int | None = None
-    since_seconds: int | None = None
+    all_containers: Annotated[bool, param("All containers of each pod.")] = False
+    follow: Annotated[
+        bool, param("Show new lines until Ctrl-C.", "-f", "--follow", operator_only=True)
+    ] = False
+    tail: (
+        Annotated[
+            int,
+            param(
+                "Only the last lines of each container.",
+                metavar="LINES",
+                lowest=0,
+                highest=10**9,
+            ),
+        ]
+        | None
+    ) = None
+    since_seconds: (
+        Annotated[
+            int,
+            param("Only lines of the last TIME: 10m, 2h.", "--since", metavar="TIME", parse=_since),
+        ]
+        | None
+    ) = None
+    previous: Annotated[
+        bool, param("Show the log of the run before the last restart.", "-p", "--previous")
+    ] = False
+    timestamps: Annotated[bool, param("Start each line with its time.")] = False
+
+    def __post_init__(self) -> None:
+        if self.container and self.all_containers:
+            raise UsageError("--container and --all-containers cannot be combined")
 
 
 @dataclass(frozen=True, slots=True)

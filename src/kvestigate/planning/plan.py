@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
@@ -14,6 +15,7 @@ from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
 from kvestigate.kube.selectors import parse_labels
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import PodSpec
+from kvestigate.operation import param
 from kvestigate.planning.explain import problem, ways_out
 from kvestigate.planning.manifest import Workload, read
 from kvestigate.planning.model import GPU, Demand, Placement
@@ -36,24 +38,36 @@ _NEEDS = (listings.NODES, listings.PODS)
 class PlanOptions:
     """Amounts are for one replica; they override the manifest."""
 
-    gpu: int | None = None
-    cpu: str = ""
-    """`8`, `500m`"""
-    memory: str = ""
-    """`64Gi`"""
-    replicas: int | None = None
-    """None: as the manifest says, else 1."""
-    one_per_node: bool = False
-    single_node: bool = False
-    labels: tuple[str, ...] = ()
-    """Selectors that a node's labels must match."""
-    exclude: tuple[str, ...] = ()
-    strategy: str = ""
-    """Empty: all of them."""
-    manifest: str = ""
-    """The text of a manifest with one workload."""
-    source: str = "manifest"
-    """The name of the manifest in messages."""
+    gpu: (
+        Annotated[int, param("GPUs of each replica.", metavar="COUNT", lowest=0, highest=1024)]
+        | None
+    ) = None
+    cpu: Annotated[str, param("CPU of each replica: 8, 500m.", metavar="AMOUNT")] = ""
+    memory: Annotated[str, param("Memory of each replica: 64Gi.", metavar="AMOUNT")] = ""
+    replicas: (
+        Annotated[
+            int,
+            param(
+                "Number of replicas; default 1, or the manifest's.",
+                metavar="COUNT",
+                lowest=1,
+                highest=1_000_000,
+            ),
+        ]
+        | None
+    ) = None
+    one_per_node: Annotated[bool, param("At most one replica on a node.")] = False
+    single_node: Annotated[bool, param("All replicas on the same node.")] = False
+    labels: Annotated[
+        tuple[str, ...],
+        param("Only nodes with this label: key=value.", "--label", metavar="SELECTOR"),
+    ] = ()
+    exclude: Annotated[tuple[str, ...], param("Do not use this node.", metavar="NODE")] = ()
+    strategy: Annotated[
+        str, param("Show only this strategy: bestfit, spread or pack.", metavar="NAME")
+    ] = ""
+    manifest: Annotated[str, param("The text of a manifest with one workload.")] = ""
+    source: Annotated[str, param("The name of the manifest in messages.")] = "manifest"
 
 
 @dataclass(frozen=True, slots=True)
