@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,39 +33,28 @@ if TYPE_CHECKING:
     from kvestigate.cybernet.apps import Gate
     from kvestigate.node_access.model import NodeAccess
 
-F = TypeVar("F")
-
 
 @group("app")
 def app() -> None:
     """Run a program on a host or in pods, from one description."""
 
 
-def _spec_argument(function: F) -> F:
-    argument: Any = click.argument("spec", metavar="SPEC.yaml", type=click.Path(path_type=Path))
-    decorated: F = argument(function)
-    return decorated
+_spec_argument = click.argument("spec", metavar="SPEC.yaml", type=click.Path(path_type=Path))
 
 
-def _conflicts_option(function: F) -> F:
-    option: Any = click.option(
-        "--force-conflicts", is_flag=True, help="Take over fields that other managers own."
-    )
-    decorated: F = option(function)
-    return decorated
+_conflicts_option = click.option(
+    "--force-conflicts", is_flag=True, help="Take over fields that other managers own."
+)
 
 
-def _timeout_option(function: F) -> F:
-    option: Any = click.option(
-        "--timeout",
-        type=duration,
-        default="1m",
-        show_default=True,
-        metavar="DURATION",
-        help="How long to wait until what is removed is gone.",
-    )
-    decorated: F = option(function)
-    return decorated
+_timeout_option = click.option(
+    "--timeout",
+    type=duration,
+    default="1m",
+    show_default=True,
+    metavar="DURATION",
+    help="How long to wait until what is removed is gone.",
+)
 
 
 def _within_cyberspace(function: Callable[..., Any]) -> Callable[..., Any]:

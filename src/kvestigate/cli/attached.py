@@ -7,16 +7,14 @@ import contextlib
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from kvestigate.cli.standard_input import read_pieces
 from kvestigate.errors import ConnectionFailed
 
 if TYPE_CHECKING:
     from kvestigate.client.streams import Session
-
-_PIECE = 32 * 1024
 
 
 async def run_attached(running: Session, *, stdin: bool, tty: bool) -> int:
@@ -39,28 +37,9 @@ async def run_attached(running: Session, *, stdin: bool, tty: bool) -> int:
 
 
 async def _feed(running: Session) -> None:
-    """What we read, then the end of it; the process may well have ended before."""
-    pieces: asyncio.Queue[bytes] = asyncio.Queue()
-    loop = asyncio.get_running_loop()
-    descriptor = sys.stdin.fileno()
-
-    def read() -> None:
-        while True:
-            try:
-                piece = os.read(descriptor, _PIECE)
-            except OSError:
-                piece = b""
-            try:
-                asyncio.run_coroutine_threadsafe(pieces.put(piece), loop).result()
-            except (RuntimeError, asyncio.CancelledError):
-                return  # the loop has ended, and we were waiting for somebody to type
-            if not piece:
-                return
-
-    # A daemon: a read from a terminal cannot be interrupted, and nobody should wait for it.
-    threading.Thread(target=read, daemon=True).start()
+    """Send our standard input and its end; the process may have ended before."""
     try:
-        while piece := await pieces.get():
+        async for piece in read_pieces(sys.stdin.fileno()):
             await running.write(piece)
         if running.can_end_stdin:
             await running.end_stdin()

@@ -130,19 +130,17 @@ def _write_private(path: Path, content: str, *, force: bool) -> None:
         raise InputError(f"cannot write the file: {error.strerror}", where=str(path)) from error
 
 
-def _config_option(function: Any) -> Any:
-    return click.option(
-        "--config", required=True, metavar="FILE", help="The cyberspace, as `init` writes it."
-    )(function)
+_config_option = click.option(
+    "--config", required=True, metavar="FILE", help="The cyberspace, as `init` writes it."
+)
 
 
-def _ca_option(function: Any) -> Any:
-    return click.option(
-        "--ca-file",
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Who signed the server's certificate, in PEM; the system's CAs when not given.",
-    )(function)
+_ca_option = click.option(
+    "--ca-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Who signed the server's certificate, in PEM; the system's CAs when not given.",
+)
 
 
 def _loaded(config: str) -> Loaded:
@@ -227,7 +225,7 @@ async def mcp_server(options: GlobalOptions, config: str, identity: str, via: No
         sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
 
-    pieces = read_pieces(sys.stdin.buffer)
+    pieces = read_pieces(sys.stdin.fileno())
     await serve_mcp(loaded, access_of(options), who, pieces, write, via)
 
 

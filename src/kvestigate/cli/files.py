@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
 from kvestigate.errors import InputError
 from kvestigate.files import replace_file
 
-F = TypeVar("F")
-
-
-def json_option(function: F) -> F:
-    """Add `--json PATH`; the command is given `json_path`."""
-    option: Any = click.option(
-        "--json",
-        "json_path",
-        metavar="PATH",
-        type=click.Path(path_type=Path),
-        help="Also write the result as JSON to PATH.",
-    )
-    decorated: F = option(function)
-    return decorated
+json_option = click.option(
+    "--json",
+    "json_path",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Also write the result as JSON to PATH.",
+)
+"""Add `--json PATH`; the command is given `json_path`."""
 
 
 def keep_json(path: Path | None, result: object) -> None:

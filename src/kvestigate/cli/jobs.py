@@ -9,7 +9,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from kvestigate.jobs.files.uploading import Progress
     from kvestigate.jobs.interface import Launcher, LogRequest
     from kvestigate.jobs.tasks.model import Task
-
-F = TypeVar("F")
 
 _SHELL = ("/bin/sh", "-c", "exec $(command -v bash || command -v sh)")
 
@@ -266,12 +264,9 @@ async def _print_lines(launcher: Launcher, task_id: str, request: LogRequest) ->
                 sys.stdout.buffer.flush()
 
 
-def _node_option(function: F) -> F:
-    option: Any = click.option(
-        "--node", type=whole_number(0, 10**6), default="0", show_default=True, help="Which node."
-    )
-    decorated: F = option(function)
-    return decorated
+_node_option = click.option(
+    "--node", type=whole_number(0, 10**6), default="0", show_default=True, help="Which node."
+)
 
 
 @command(

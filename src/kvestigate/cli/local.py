@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any, TypeVar
 
 import click
 
@@ -13,15 +12,9 @@ from kvestigate.cli.output import emit, emit_list
 from kvestigate.cli.parameters import whole_number
 from kvestigate.cli.progress import waiting
 
-F = TypeVar("F")
-
-
-def name_option(function: F) -> F:
-    option: Any = click.option(
-        "--name", default="default", show_default=True, help="Name of the cluster."
-    )
-    decorated: F = option(function)
-    return decorated
+name_option = click.option(
+    "--name", default="default", show_default=True, help="Name of the cluster."
+)
 
 
 @command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,8 +17,6 @@ from kvestigate.render.human import counted
 
 if TYPE_CHECKING:
     from kvestigate.cluster.plane.front.serving import Listen, Serving
-
-F = TypeVar("F")
 
 
 @group("plane")

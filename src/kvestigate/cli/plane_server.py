@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,21 +16,16 @@ from kvestigate.errors import NoCluster
 if TYPE_CHECKING:
     from kvestigate.client.access import Access
 
-F = TypeVar("F")
-
 KUBECONFIG = "admin.kubeconfig"
 
 
-def data_option(function: F) -> F:
-    option: Any = click.option(
-        "--data",
-        metavar="DIR",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="Directory with the planes and keys of the server; "
-        "~/.local/state/kvestigate/plane by default.",
-    )
-    decorated: F = option(function)
-    return decorated
+data_option = click.option(
+    "--data",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory with the planes and keys of the server; "
+    "~/.local/state/kvestigate/plane by default.",
+)
 
 
 def data_directory() -> Path:

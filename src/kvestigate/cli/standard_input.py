@@ -6,19 +6,21 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncIterator
-from typing import BinaryIO
 
 _PIECE = 64 * 1024
 
 
-async def read_pieces(stream: BinaryIO) -> AsyncIterator[bytes]:
-    """What comes, as it comes; one piece at a time waits to be taken."""
+async def read_pieces(descriptor: int) -> AsyncIterator[bytes]:
+    """What a file descriptor gives, as it comes; one piece at a time waits to be taken."""
     waiting: asyncio.Queue[bytes] = asyncio.Queue(maxsize=1)
     loop = asyncio.get_running_loop()
 
     def read() -> None:
         while True:
-            piece = os.read(stream.fileno(), _PIECE)
+            try:
+                piece = os.read(descriptor, _PIECE)
+            except OSError:
+                piece = b""
             try:
                 asyncio.run_coroutine_threadsafe(waiting.put(piece), loop).result()
             except (RuntimeError, asyncio.CancelledError):
