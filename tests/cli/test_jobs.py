@@ -465,7 +465,7 @@ def test_who_is_logged_in(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> No
         (("jobs", "stop", "a", "--all-users"), "name a task or give --all"),
         (("jobs", "logs", "a", "--tail", "x"), "'x' is not a whole number"),
         (("auth", "login", ""), "'' is not a user name"),
-        (("auth", "login"), "who are you?"),
+        (("auth", "login"), "no user name is given"),
         (("serve", "--config", "absent.yaml"), "absent.yaml: cannot be read"),
         (("serve", "--config", "task.yaml"), "task.yaml:1: run: no such field"),
         (

@@ -1,4 +1,4 @@
-"""`kvestigate auth`: as whom tasks and volumes are made."""
+"""`kvestigate auth`: the user who owns new tasks and volumes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kvestigate.jobs.remote.login import API_URL
 
 @group("auth")
 def auth() -> None:
-    """Say who you are to the job launcher."""
+    """Log in to the job launcher."""
 
 
 @command(
@@ -31,7 +31,7 @@ def auth() -> None:
 @click.argument("username", required=False)
 @click.option("--token", "with_token", is_flag=True, help="Ask for a bearer token of the server.")
 async def login(options: GlobalOptions, username: str | None, with_token: bool) -> None:
-    """Be USERNAME from now on: its tasks and volumes are yours.
+    """Log in as USERNAME, the owner of the tasks and volumes that you create.
 
     With --token the token is read from standard input, checked with the server of
     $K8S_CLI_API_URL, and kept in a file that only you can read.
@@ -45,13 +45,13 @@ async def login(options: GlobalOptions, username: str | None, with_token: bool) 
             raise UsageError(f"the token is {known}'s, not {username}'s", hint="omit USERNAME")
         username = known
     if username is None:
-        raise UsageError("who are you?", hint="k8s-cli auth login NAME")
+        raise UsageError("no user name is given", hint="k8s-cli auth login NAME")
     _say(options, log_in(os.environ, username, token).name, "logged in as {}")
 
 
 @command("logout", into=auth, examples=("kvestigate auth logout",))
 def logout(options: GlobalOptions) -> None:
-    """Forget who is logged in, and the token."""
+    """Log out, and delete the stored token."""
     from kvestigate.jobs.remote.login import log_out
 
     log_out(os.environ)
@@ -60,9 +60,9 @@ def logout(options: GlobalOptions) -> None:
 
 @command("whoami", into=auth, examples=("kvestigate auth whoami",))
 async def whoami(options: GlobalOptions) -> None:
-    """Show who is logged in; with a token, whom the server takes you for.
+    """Show the logged-in user; with a token, the user that the server knows by it.
 
-    Without a server nobody has to log in: then you are who you are on this machine.
+    Without a server no login is needed: the default is your user name on this machine.
     """
     from kvestigate.jobs.remote.login import logged_in, owner, stored_token
 
@@ -90,7 +90,7 @@ async def whoami(options: GlobalOptions) -> None:
     help="Role of the user; admins may use --all-users.",
 )
 def token(options: GlobalOptions, username: str, role: str) -> None:
-    """Make a bearer token for USERNAME, and the entry by which a server knows it.
+    """Make a bearer token for USERNAME, and the entry for the configuration of a server.
 
     The token is printed once, to standard error; the entry, which holds its SHA-256, to standard
     output, for the list `tokens` of the file that `serve --config` reads.

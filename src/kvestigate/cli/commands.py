@@ -55,7 +55,7 @@ _COMMANDS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("app", "app:app", "Run a program on a host or in pods, from one description."),
         ("jobs", "jobs:jobs", "Launch SkyPilot tasks on Kubernetes and look after them."),
         ("volumes", "volumes:volumes", "Create volumes for tasks and look after them."),
-        ("auth", "auth:auth", "Say who you are to the job launcher."),
+        ("auth", "auth:auth", "Log in to the job launcher."),
         ("collect", "collect:collect", "Stream workloads as normalised events, one a line."),
         (
             "workspace",
@@ -99,7 +99,7 @@ _COMMANDS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         (
             "kubeconfig",
             DERIVED,
-            "What is in your kubeconfig, does it work, and the same in other forms.",
+            "Analyze, verify, convert and compare kubeconfig files.",
         ),
         ("debug", DERIVED, "Debug the connection to the cluster and its speed."),
         ("completion", "completion:completion", "Print the completion script for your shell."),

@@ -47,8 +47,8 @@ _HIGHEST_PORT = 65535
 async def serve(options: GlobalOptions, host: str, port: int | None, config: str | None) -> None:
     """Serve tasks and volumes over HTTP.
 
-    The header X-User says who is asking, on loopback alone; with tokens or an OpenID Connect
-    issuer in --config users prove it, from anywhere. Everything is kept in the cluster.
+    Without --config the server listens on loopback only and trusts the header X-User. With tokens
+    or an OpenID Connect issuer in --config users have to authenticate. All state is in the cluster.
     """
     from kvestigate.aio.loops import told_to_stop
     from kvestigate.cli.cluster import access_of

@@ -290,7 +290,7 @@ async def exec_(
     stdin: bool,
     tty: bool,
 ) -> int:
-    """Run a command in a node of a task that runs; its exit code is ours."""
+    """Run a command in a node of a running task; exits with the code of the command."""
     return await _enter(options, task_id, words, node, stdin=stdin, tty=tty)
 
 
@@ -305,7 +305,7 @@ async def exec_(
 @click.argument("task_id")
 @_node_option
 async def attach(options: GlobalOptions, task_id: str, node: int) -> int:
-    """Open a shell in a node of a task that runs."""
+    """Open a shell in a node of a running task."""
     return await _enter(options, task_id, _SHELL, node, stdin=True, tty=sys.stdin.isatty())
 
 

@@ -288,7 +288,7 @@ def _local(options: CopyOptions) -> Touched:
 
 COPY: Operation[CopyOptions, Copied] = Operation(
     name="volumes.cp",
-    summary="Copy files to a volume or from one, which is written VOLUME:PATH.",
+    summary="Copy files to or from a volume, which is written VOLUME:PATH.",
     examples=(
         "kvestigate volumes cp ./dataset data-vol:/",
         "kvestigate volumes cp data-vol:/checkpoints/last.pt .",

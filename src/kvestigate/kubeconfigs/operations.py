@@ -76,11 +76,11 @@ async def _diff(context: Context, options: DiffOptions) -> Difference:
 
 ANALYZE: Operation[AnalyzeOptions, Analysis] = Operation(
     name="kubeconfig.analyze",
-    summary="Say what is in kubeconfig files and what is wrong with it, without a network.",
+    summary="Show what is in kubeconfig files and what is wrong with them, without a network.",
     description=(
-        "Names that lead nowhere or are given twice, certificates and tokens that expired or soon "
-        "will, files that others can read, missing plugins, TLS that is not verified, misspelt "
-        "fields."
+        "Finds missing and duplicate names, certificates and tokens that have expired or expire "
+        "soon, files that others can read, missing plugins, TLS that is not verified, and "
+        "misspelt fields."
     ),
     examples=(
         "kvestigate kubeconfig analyze",
@@ -97,11 +97,12 @@ ANALYZE: Operation[AnalyzeOptions, Analysis] = Operation(
 )
 VERIFY: Operation[VerifyOptions, Verification] = Operation(
     name="kubeconfig.verify",
-    summary="Ask the server of each context who we are; nothing is changed there.",
+    summary="Connect to the server of each context and show who you are there; nothing is changed.",
     description=(
-        "Says which servers cannot be reached and why, how each proves itself, its version, whom "
-        "it takes us for, and whether its clock agrees. Exits with 3 if a server cannot be "
-        "reached, 4 if it does not let us in, 1 if contexts fail in different ways."
+        "Shows which servers cannot be reached and why, how their certificates are verified, "
+        "their versions, your user name there, and whether their clocks agree with yours. Exits "
+        "with 3 if a server cannot be reached, 4 if access is denied, 1 if contexts fail in "
+        "different ways."
     ),
     examples=("kvestigate kubeconfig verify", "kvestigate kubeconfig verify prod staging"),
     input=VerifyOptions,
@@ -117,19 +118,19 @@ VERIFY: Operation[VerifyOptions, Verification] = Operation(
 )
 CONVERT: Operation[ConvertOptions, Conversion] = Operation(
     name="kubeconfig.convert",
-    summary="Write the same access in another form; shows what changes until --apply.",
+    summary="Write a kubeconfig in another form; without --apply only the changes are shown.",
     description="""\
 \b
-inline      files that it names become part of it
+inline      referenced files become part of the kubeconfig
 extract     certificates, keys and tokens become files beside it
 minify      one context (--context) and only what it needs
-rename      --name becomes --to, wherever it is spoken of
-merge       several files become one; who shares a name is renamed
+rename      --name becomes --to, also where other entries refer to it
+merge       several files become one; entries that share a name are renamed
 split       a file for each context
-exec-token  what the credential plugin says takes the plugin's place
+exec-token  the current credentials of the plugin replace the plugin
 
-A file that is replaced is kept beside the new one; no other file is overwritten. Files are written
-at once and for you alone. Comments are lost.""",
+A file that is replaced is kept beside the new one; no other file is overwritten. Only you can read
+the files that are written. Comments are lost.""",
     examples=(
         "kvestigate kubeconfig convert inline --apply",
         "kvestigate kubeconfig convert minify --context prod --out prod.yaml --apply",
