@@ -23,11 +23,10 @@ from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.cluster.plane.access.interface import AllowAll
 from kvestigate.cluster.plane.front.server import ApiServer
-from kvestigate.cluster.plane.model.plane_paths import ROOT
+from kvestigate.cluster.plane.model.request_info import ROOT
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
-from kvestigate.cluster.plane.store.body import hollow
 from kvestigate.cluster.plane.store.memory import MemoryBackend
-from kvestigate.cluster.plane.store.model import Item, Put, ResourceKey
+from kvestigate.cluster.plane.store.model import Item, Put, ResourceKey, hollow
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.store.store import Store
 from kvestigate.files import replace_file

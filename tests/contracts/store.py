@@ -9,7 +9,6 @@ from typing import TypeAlias
 import msgspec
 import pytest
 
-from kvestigate.cluster.plane.store.difference import diff
 from kvestigate.cluster.plane.store.errors import (
     Compacted,
     Exists,
@@ -31,9 +30,8 @@ from kvestigate.cluster.plane.store.model import (
     ResourceKey,
 )
 from kvestigate.cluster.plane.store.plane import Plane
-from kvestigate.cluster.plane.store.state import PlaneState
+from kvestigate.cluster.plane.store.state import PlaneState, assemble, diff
 from kvestigate.cluster.plane.store.store import Store
-from kvestigate.cluster.plane.store.transition import assemble
 from kvestigate.cluster.plane.store.watch import Subscription
 
 PODS: ResourceKey = ("", "pods")

@@ -10,8 +10,7 @@ Start with `message`: requests, responses, and the `Handler` that turns the one 
     connection  one exchange at a time       listener    accepts TLS connections
     body        a response as it arrives     service     one connection: requests and answers
     dial        TCP, TLS, proxies            intake      bytes in, requests out
-    socks       SOCKS5 proxies               repeats     requests like the last one, faster
-                                             answer      heads, chunks, gzip
+    socks       SOCKS5 proxies               answer      heads, chunks, gzip
                                              limits      what a server puts up with
 
     both: websocket and handshake; spdy and spdy_session; tls, certificates, sockets

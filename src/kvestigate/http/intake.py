@@ -7,7 +7,9 @@ chunks); what it lets through, HTTP/0.9 and stacked transfer codings among it, i
 from __future__ import annotations
 
 import enum
+import re
 from collections import deque
+from dataclasses import dataclass
 from functools import lru_cache
 
 import httptools
@@ -15,7 +17,6 @@ from msgspec import Struct
 
 from kvestigate.http.limits import Limits
 from kvestigate.http.message import Headers, Peer, Request, Sink
-from kvestigate.http.repeats import Fields
 
 _FRAMING = frozenset(("host", "content-length", "transfer-encoding", "expect"))
 
@@ -270,3 +271,54 @@ def _origin_form(target: str, method: str) -> str:
         if character in "/?":
             return rest[position:] if character == "/" else f"/{rest[position:]}"
     return "/"
+
+
+_LINE = re.compile(rb"(GET|POST|PUT|PATCH|DELETE) (/[!-~]*) HTTP/1\.1(?=\r\n)")
+_LENGTH = re.compile(rb"\r\ncontent-length: ([0-9]{1,9})\r\n", re.IGNORECASE)
+_END = b"\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The header fields of a request, as bytes and as they were understood."""
+
+    before: bytes
+    """From the end of the request line to the length of the body; of a read, to the end."""
+    after: bytes
+    """From that length to the end of the header; empty if there is no body."""
+    headers: Headers
+
+    @classmethod
+    def of(cls, data: bytes, headers: Headers) -> Fields | None:
+        """Those of a whole request; None if its form is not one that can be recognised."""
+        line = _LINE.match(data)
+        end = data.find(_END) + len(_END)
+        if line is None or end < len(_END):
+            return None
+        if line[1] == b"GET":
+            return cls(data[line.end() :], b"", headers) if end == len(data) else None
+        length = _LENGTH.search(data, line.end(), end)
+        if length is None:
+            return None
+        return cls(data[line.end() : length.start(1)], data[length.end(1) : end], headers)
+
+    def repeated_by(self, data: bytes, peer: Peer) -> Request | None:
+        """The request that `data` is, if it is exactly one with these fields."""
+        line = _LINE.match(data)
+        if line is None or not data.startswith(self.before, line.end()):
+            return None
+        headers, body, at = self.headers, b"", line.end() + len(self.before)
+        if self.after:
+            start, at = at, data.find(b"\r", at)
+            length = data[start:at]
+            body = data[at + len(self.after) :]
+            if not (data.startswith(self.after, at) and length == b"%d" % len(body)):
+                return None
+            headers = headers.with_value("content-length", length.decode())
+        elif at != len(data) or line[1] != b"GET":
+            return None
+        path, _, query = line[2].decode("ascii").partition("?")
+        return Request(_METHODS[line[1]], path, query, headers, body, peer)
+
+
+_METHODS = {name.encode(): name for name in ("GET", "POST", "PUT", "PATCH", "DELETE")}

@@ -44,8 +44,6 @@ _RESULTS = (Response, Upgrade)
 _WHOLE = (bytes, list, tuple)
 """Bodies that are no stream."""
 _RECEIVE_BYTES = 64 * 1024
-_SMALL_BYTES = 16 * 1024
-"""A body up to this size is sent in one write with its header."""
 _SLICE_BYTES = 64 * 1024
 """Of a long answer, what is encrypted in one piece: whole TLS records, in memory that is reused."""
 _TURN_BYTES = 240 * 1024
@@ -121,12 +119,9 @@ class Service(asyncio.BufferedProtocol):
         return self._server.received
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._receive(bytes(self._server.received[:nbytes]))
-
-    def _receive(self, data: bytes) -> None:
         if self._activity is Activity.CLOSING:
             return
-        intake = self._intake
+        data, intake = bytes(self._server.received[:nbytes]), self._intake
         before = intake.phase
         intake.feed(data)
         if intake.ready or intake.refusal:
@@ -246,11 +241,7 @@ class Service(asyncio.BufferedProtocol):
                 self._server.services.discard(self)
 
     async def _wait(self) -> None:
-        self._expect_request()
-        self._waiter = self._loop.create_future()
-        await self._waiter
-
-    def _expect_request(self) -> None:
+        """Wait for a request."""
         self._activity = Activity.WAITING
         if self._intake.phase is Phase.NOTHING:
             if self._served:
@@ -259,6 +250,8 @@ class Service(asyncio.BufferedProtocol):
             self._expect_more()
         if self._paused:
             self._resume()
+        self._waiter = self._loop.create_future()
+        await self._waiter
 
     async def _answer(self, arrival: Arrival) -> bool:
         """Answer one request; whether the connection can take another."""
@@ -277,16 +270,10 @@ class Service(asyncio.BufferedProtocol):
         if isinstance(result, Upgrade):
             return await self._upgrade(arrival, result)
         keep_alive = arrival.keep_alive and not arrival.upgrade and not self._ending
-        body = result.body
         try:
-            if isinstance(body, bytes) and len(body) <= _SMALL_BYTES and _says_all(arrival, result):
-                self._send_small(arrival, result, body, keep_alive)
-                if self._writable is not None:
-                    await self._drain()
-            elif isinstance(body, _WHOLE):
-                await self._send_whole(arrival, result, keep_alive)
-            else:
+            if not isinstance(result.body, _WHOLE):
                 return await self._send_stream(arrival, result, keep_alive)
+            await self._send_whole(arrival, result, keep_alive)
         except (answer.BadField, TypeError):  # pieces or fields of a wrong kind
             await self._send_whole(arrival, _broken(arrival.request), keep_alive)
         return keep_alive
@@ -311,17 +298,10 @@ class Service(asyncio.BufferedProtocol):
 
     # Answers.
 
-    def _send_small(
-        self, arrival: Arrival, response: Response, body: bytes, keep_alive: bool
-    ) -> None:
-        framing = b"content-length: %d\r\n" % len(body)
-        head = self._head(arrival, response.status, response.headers, framing, keep_alive)
-        self._transport.write(head + body)
-
     async def _send_whole(self, arrival: Arrival, response: Response, keep_alive: bool) -> None:
         body = cast("bytes | Sequence[bytes]", response.body)
         pieces: Sequence[bytes] = (body,) if isinstance(body, bytes) else body
-        length = len(body) if isinstance(body, bytes) else sum(map(len, body))
+        length = sum(map(len, pieces))
         fields: Sequence[tuple[str, str]] = response.headers
         if (
             length >= self._limits.gzip_min
@@ -331,10 +311,10 @@ class Service(asyncio.BufferedProtocol):
             fields = [*fields, ("content-encoding", "gzip"), ("vary", "accept-encoding")]
             pieces = (await asyncio.to_thread(answer.gzipped, pieces),)
             length = len(pieces[0])
-        bodiless = not answer.has_body(response.status)
-        framing = b"" if bodiless else b"content-length: %d\r\n" % length
+        has_body = answer.has_body(response.status)
+        framing = b"content-length: %d\r\n" % length if has_body else b""
         head = self._head(arrival, response.status, fields, framing, keep_alive)
-        if bodiless or arrival.request.method == "HEAD":
+        if not has_body or arrival.request.method == "HEAD":
             self._transport.write(head)
         elif length <= _SLICE_BYTES:
             self._transport.write(b"".join((head, *pieces)))
@@ -368,7 +348,7 @@ class Service(asyncio.BufferedProtocol):
         try:
             head = self._head(arrival, response.status, response.headers, framing, keep_alive)
             self._transport.write(head)
-            if _says_all(arrival, response):
+            if answer.has_body(response.status) and arrival.request.method != "HEAD":
                 await self._pump(stream, chunked)
         finally:
             await _close_stream(stream)
@@ -469,11 +449,6 @@ async def _close_stream(stream: AsyncIterator[bytes]) -> None:
     close = getattr(stream, "aclose", None)
     if close is not None:
         await close()
-
-
-def _says_all(arrival: Arrival, response: Response) -> bool:
-    """Whether the body is sent."""
-    return arrival.request.method != "HEAD" and answer.has_body(response.status)
 
 
 def _broken(request: Request) -> Response:

@@ -17,7 +17,7 @@ from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.access.authz.rbac import Rbac
 from kvestigate.cluster.plane.front.server import ApiServer
-from kvestigate.cluster.plane.model import plane_paths
+from kvestigate.cluster.plane.model.request_info import root_path
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
 from kvestigate.cluster.plane.store.interface import Backend
 from kvestigate.cluster.plane.store.memory import MemoryBackend
@@ -55,7 +55,7 @@ class World:
 
     def client(self, plane: str, user: str = "admin") -> Api:
         headers = [("authorization", f"Bearer {user}"), ("user-agent", user)]
-        base = plane_paths.root_path(plane)
+        base = root_path(plane)
         return Api(InProcessTransport(self.api.handle, base_path=base, headers=headers))
 
 

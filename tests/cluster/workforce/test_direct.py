@@ -12,9 +12,9 @@ from kvestigate.client.api import Api
 from kvestigate.client.call import Call
 from kvestigate.cluster.plane.access.authz.rbac import Rbac
 from kvestigate.cluster.plane.front.audit_log import AuditLog
-from kvestigate.cluster.plane.front.guard import Visit
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model import request_info
+from kvestigate.cluster.plane.model.request_info import Visit
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
 from kvestigate.cluster.plane.store.memory import MemoryBackend
 from kvestigate.cluster.plane.store.store import Store

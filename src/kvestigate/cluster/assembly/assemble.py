@@ -31,8 +31,8 @@ from kvestigate.cluster.node.hosts.directory import DirectoryHost
 from kvestigate.cluster.node.hosts.interface import Host
 from kvestigate.cluster.node.hosts.namespace import NamespaceHost, best_host
 from kvestigate.cluster.node.hosts.simulated import SimulatedHost
-from kvestigate.cluster.plane.front.aggregation import Aggregation
 from kvestigate.cluster.plane.front.serving import Listen, ServeOptions, Serving, serving
+from kvestigate.cluster.plane.verbs.lookup import Aggregation
 from kvestigate.cluster.scenarios.model import HostKind
 from kvestigate.cluster.scenarios.nodes import NodePlan
 from kvestigate.cluster.scenarios.seeding import seed

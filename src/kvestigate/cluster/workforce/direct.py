@@ -13,10 +13,8 @@ from kvestigate import errors
 from kvestigate.client.call import METHODS, Call, failure
 from kvestigate.client.exchange import Exchange
 from kvestigate.client.inprocess import InProcessTransport
-from kvestigate.cluster.plane.front.guard import Visit
 from kvestigate.cluster.plane.front.server import ApiServer
-from kvestigate.cluster.plane.model import plane_paths
-from kvestigate.cluster.plane.model.request_info import RequestInfo
+from kvestigate.cluster.plane.model.request_info import RequestInfo, Visit, root_path
 from kvestigate.cluster.plane.model.user import User
 from kvestigate.http.message import Headers, Request, Response, Upgrade
 
@@ -31,7 +29,7 @@ class DirectTransport(InProcessTransport):
 
     def __init__(self, server: ApiServer, plane: str, user: User) -> None:
         agent = ("user-agent", user.name.removeprefix("system:"))
-        base = plane_paths.root_path(plane)
+        base = root_path(plane)
         super().__init__(self._handle, base_path=base, headers=[agent])
         self._server = server
         self._plane = plane

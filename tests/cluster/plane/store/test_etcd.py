@@ -22,8 +22,8 @@ from kvestigate.cluster.plane.store.etcd.backend import EtcdBackend
 from kvestigate.cluster.plane.store.etcd.client import EtcdClient, prefix_end
 from kvestigate.cluster.plane.store.history import Retention
 from kvestigate.cluster.plane.store.plane import Plane
+from kvestigate.cluster.plane.store.state import assemble
 from kvestigate.cluster.plane.store.store import Store
-from kvestigate.cluster.plane.store.transition import assemble
 from kvestigate.errors import UsageError
 from tests.cluster.plane.store.conftest import Etcd
 from tests.contracts.store import (

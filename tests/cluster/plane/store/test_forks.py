@@ -34,9 +34,8 @@ from kvestigate.cluster.plane.store.memory import MemoryBackend
 from kvestigate.cluster.plane.store.model import Mutation
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.store.sqlite.backend import SqliteBackend
-from kvestigate.cluster.plane.store.state import PlaneState
+from kvestigate.cluster.plane.store.state import PlaneState, assemble
 from kvestigate.cluster.plane.store.store import Store
-from kvestigate.cluster.plane.store.transition import assemble
 from tests.cluster.plane.store.conftest import Etcd
 from tests.contracts.store import PODS, contents, exact, put, remove, revisions
 

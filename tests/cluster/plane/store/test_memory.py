@@ -8,8 +8,8 @@ import tracemalloc
 import pytest
 
 from kvestigate.cluster.plane.store.memory import MemoryBackend
+from kvestigate.cluster.plane.store.state import assemble
 from kvestigate.cluster.plane.store.store import Store
-from kvestigate.cluster.plane.store.transition import assemble
 from tests.contracts.store import MakeBackend, StoreContract, put
 
 

@@ -14,8 +14,8 @@ import pytest
 from kvestigate.cluster.plane.store.errors import StoreFailed
 from kvestigate.cluster.plane.store.history import Retention
 from kvestigate.cluster.plane.store.sqlite.backend import SqliteBackend
+from kvestigate.cluster.plane.store.state import assemble
 from kvestigate.cluster.plane.store.store import Store
-from kvestigate.cluster.plane.store.transition import assemble
 from tests.contracts.store import (
     NODES,
     PODS,

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvestigate.cluster.plane.store.model import Change
-from kvestigate.cluster.plane.store.state import EMPTY, PlaneState
-from kvestigate.cluster.plane.store.transition import apply, assemble, undo, way_back
+from kvestigate.cluster.plane.store.state import EMPTY, PlaneState, apply, assemble, undo, way_back
 from tests.contracts.store import JOBS, PODS, contents, exact, put, remove
 
 NAMES = st.integers(0, 200).map(lambda n: f"n{n:03d}")

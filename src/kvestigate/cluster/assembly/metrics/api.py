@@ -7,14 +7,14 @@ from typing import Any
 
 from kvestigate.cluster.assembly.metrics.scrape import Scraper
 from kvestigate.cluster.assembly.metrics.usage import NodeUsage, node_metrics, pod_metrics
-from kvestigate.cluster.plane.front.aggregation import Aggregated
 from kvestigate.cluster.plane.kinds.registry import builtin
 from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.request.selection import selection
-from kvestigate.cluster.plane.response import answer, forms
+from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import Item
+from kvestigate.cluster.plane.verbs.lookup import Aggregated
 from kvestigate.errors import NotFound
 from kvestigate.http.message import Response
 from kvestigate.kube import builtins
@@ -60,7 +60,7 @@ class _NodeMetrics:
         used = (await self._scraper.of([name])).get(name) if item is not None else None
         if item is None or used is None:
             raise _missing("nodemetrics", name)
-        return forms.one(call, _item(call.kind, node_metrics(name, item.labels, used)))
+        return answer.one(call, _item(call.kind, node_metrics(name, item.labels, used)))
 
     async def list(self, call: Call) -> Response:
         chosen = list(_selected(call, _NODES))
@@ -72,7 +72,7 @@ class _NodeMetrics:
             for item in chosen
             if item.name in usages
         ]
-        return await forms.many(call, made, {})
+        return await answer.many(call, made, {})
 
 
 class _PodMetrics:
@@ -86,7 +86,7 @@ class _PodMetrics:
             node = _node_of(item)
             used = (await self._scraper.of([node] if node else [])).get(node)
             if used is not None and (namespace, name) in used.pods:
-                return forms.one(call, _pod(call.kind, item, used))
+                return answer.one(call, _pod(call.kind, item, used))
         raise _missing("podmetrics", f"{namespace}/{name}")
 
     async def list(self, call: Call) -> Response:
@@ -97,7 +97,7 @@ class _PodMetrics:
             for item, node in placed
             if node in usages and (item.namespace, item.name) in usages[node].pods
         ]
-        return await forms.many(call, made, {})
+        return await answer.many(call, made, {})
 
 
 def _selected(call: Call, kind: Kind) -> Iterator[Item]:

@@ -15,9 +15,8 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.cluster.plane.front.guard import Visit
 from kvestigate.cluster.plane.model.metadata import micro_timestamp
-from kvestigate.cluster.plane.model.request_info import RequestInfo
+from kvestigate.cluster.plane.model.request_info import RequestInfo, Visit
 from kvestigate.cluster.plane.model.user import User
 from kvestigate.errors import UsageError
 from kvestigate.http.message import Request, Response, Upgrade

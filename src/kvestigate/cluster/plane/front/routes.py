@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from kvestigate import errors
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
 from kvestigate.cluster.plane.front import discovery, metrics
-from kvestigate.cluster.plane.front.aggregation import Aggregation
 from kvestigate.cluster.plane.kinds import types
 from kvestigate.cluster.plane.kinds.types import Types
-from kvestigate.cluster.plane.model import plane_paths
-from kvestigate.cluster.plane.model.request_info import RequestInfo
+from kvestigate.cluster.plane.model.request_info import ROOT, RequestInfo, root_path
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.plane import Breathe, Plane
+from kvestigate.cluster.plane.verbs.lookup import Aggregation
 from kvestigate.http.message import Request, Response
 from kvestigate.kube import facts
 
@@ -102,7 +101,7 @@ def _issuer_discovery(path: str, plane: str, issuer: TokenIssuer, incoming: Requ
     host = incoming.headers.get("host") or "kubernetes.default.svc"
     configuration = {
         "issuer": issuer.issuer(plane),
-        "jwks_uri": f"https://{host}{plane_paths.root_path(plane)}{_ISSUER_KEYS}",
+        "jwks_uri": f"https://{host}{root_path(plane)}{_ISSUER_KEYS}",
         "response_types_supported": ["id_token"],
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],
@@ -130,7 +129,7 @@ def _health(path: str, params: Mapping[str, str]) -> Response | None:
 def _paths(plane: Plane, served: Types) -> list[str]:
     paths = [*discovery.of(served).paths, _ISSUER_CONFIGURATION, _ISSUER_KEYS]
     paths += ["/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"]
-    if plane.name == plane_paths.ROOT:
+    if plane.name == ROOT:
         paths.append(metrics.PATH)
     for endpoint in _HEALTH_ENDPOINTS:
         paths += [f"/{endpoint}", *(f"/{endpoint}/{check}" for check in _HEALTH_CHECKS)]

@@ -7,9 +7,9 @@ of the steps, it is that of kube-apiserver's filters:
 1. The plane is split off the path, and the rest becomes a RequestInfo (verb, group, resource,
    name). A path that cannot be parsed is refused before anyone is authenticated.
 2. Fairness: while several planes have requests, each may begin only its share of them.
-3. `guard`: authentication, impersonation, authorization. A plane is loaded only for clients
+3. `_admit`: authentication, impersonation, authorization. A plane is loaded only for clients
    that are authenticated, and created only for requests that are authorized.
-4. Dispatch. A request for a resource gets a `Call` and goes to a verb (`verbs.lookup`). All
+4. `_dispatch`: a request for a resource gets a `Call` and goes to a verb (`verbs.lookup`). All
    other paths are answered by the modules in `_answer_path`.
 5. Metrics and the audit log see every answer, refusals included.
 
@@ -32,16 +32,15 @@ from random import Random
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock, WallClock
+from kvestigate.cluster.plane.access.authn import impersonation
 from kvestigate.cluster.plane.access.authn.jwt import SigningKey
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
 from kvestigate.cluster.plane.access.interface import Authenticator, Authorizer
 from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.front import metrics, routes
-from kvestigate.cluster.plane.front.aggregation import Aggregation
 from kvestigate.cluster.plane.front.audit_log import AuditLog
-from kvestigate.cluster.plane.front.guard import Guard, Visit
-from kvestigate.cluster.plane.model import plane_paths, request_info
-from kvestigate.cluster.plane.model.request_info import RequestInfo
+from kvestigate.cluster.plane.model import request_info
+from kvestigate.cluster.plane.model.request_info import ROOT, RequestInfo, Visit
 from kvestigate.cluster.plane.model.user import User
 from kvestigate.cluster.plane.request import negotiate
 from kvestigate.cluster.plane.request.call import Call, Services
@@ -55,12 +54,19 @@ from kvestigate.cluster.plane.tenancy import clusters
 from kvestigate.cluster.plane.tenancy.environment import contract
 from kvestigate.cluster.plane.tenancy.environment import routes as environment
 from kvestigate.cluster.plane.tenancy.environment.errand import Errand
-from kvestigate.cluster.plane.tenancy.planes import Planes
+from kvestigate.cluster.plane.tenancy.planes import Planes, missing
 from kvestigate.cluster.plane.verbs import lookup
+from kvestigate.cluster.plane.verbs.lookup import Aggregation
 from kvestigate.cluster.plane.verbs.subresources.registry import PASSED_THROUGH
 from kvestigate.http.message import Request, Response, Upgrade
 
 _log = logging.getLogger(__name__)
+
+MUST_EXIST = "x-plane-must-exist"
+"""A header with the value `true`: do not create the plane if it does not exist.
+
+Clients that created a plane send it, so that a plane that was deleted meanwhile does not come
+back empty with their next request."""
 
 _SWITCHING_PROTOCOLS = 101
 
@@ -86,7 +92,6 @@ class ApiServer:
         self._metrics = metrics.Metrics()
         self.planes = Planes(store, self._clock)
         self.aggregation = Aggregation()
-        self._guard = Guard(self.planes, authenticator, authorizer)
         self._services = Services(
             backends=backends or Backends(),
             issuer=issuer or TokenIssuer(SigningKey.generate()),
@@ -103,12 +108,13 @@ class ApiServer:
         response: Response | Upgrade
         try:
             if visit.info is None:
-                visit.plane, path = plane_paths.split(incoming.path)
-                visit.info = request_info.parse(incoming.method, path, incoming.query)
+                visit.plane, visit.info = request_info.locate(
+                    incoming.method, incoming.path, incoming.query
+                )
                 if (turn := self._services.fairness.ask(visit.plane)) is not None:
                     await turn
             if visit.info.resource:
-                plane, user = await self._guard.admit(visit, visit.info, incoming)
+                plane, user = await self._admit(visit, visit.info, incoming)
                 response = await self._dispatch(plane, visit.info, user, visit, incoming)
             else:
                 response = await self._answer_path(visit, visit.info, incoming)
@@ -129,6 +135,38 @@ class ApiServer:
         if self._audit is not None:
             self._audit.record(visit, incoming, response, received, self._clock.now())
         return response
+
+    async def _admit(
+        self, visit: Visit, info: RequestInfo, incoming: Request, *, create_missing: bool = True
+    ) -> tuple[Plane, User]:
+        """The plane of a request and the user to act as; ApiError if the user may not.
+
+        A plane that does not exist is created, but only after authorization (against the state
+        that a new plane has). Without `create_missing`, or with the header MUST_EXIST, it is
+        NotFound.
+        """
+        name = visit.plane
+        # Authenticate before the plane is loaded: an unknown client must not cause disk reads.
+        loaded = plane = self.planes.store.loaded(name)
+        credential = visit.user or self._services.authenticator.authenticate(
+            incoming, name, lambda: self.planes.times.clock(loaded).now()
+        )
+        if plane is None:
+            plane = await self.planes.find(name)
+        state = self.planes.template if plane is None else plane.state
+        user = credential if isinstance(credential, User) else credential.redeem(state)
+        visit.user = user
+        if (target := impersonation.requested_user(incoming.headers)) is not None:
+            user = visit.impersonated = impersonation.impersonate(
+                self._services.authorizer, state, user, target, info
+            )
+        self._services.authorizer.authorize(state, user, info)
+        visit.allowed = True
+        if plane is None:
+            if not create_missing or (incoming.headers.get(MUST_EXIST) == "true" and name != ROOT):
+                raise missing(name)
+            plane = await self.planes.open(name)
+        return plane, user
 
     async def _dispatch(
         self, plane: Plane, info: RequestInfo, user: User, visit: Visit, incoming: Request
@@ -164,12 +202,12 @@ class ApiServer:
     ) -> Response | Upgrade:
         """Answer a request that is not for a resource: planes, metrics, discovery, health."""
         name = visit.plane
-        is_root = name == plane_paths.ROOT
+        is_root = name == ROOT
         if is_root and contract.owns(info):
             return contract.respond(info, incoming)  # before authentication: it is public
         about_plane = environment.owns(info.path)
         create_missing = is_root or not about_plane
-        plane, user = await self._guard.admit(visit, info, incoming, create_missing=create_missing)
+        plane, user = await self._admit(visit, info, incoming, create_missing=create_missing)
         if about_plane:
             return await environment.respond(
                 Errand(

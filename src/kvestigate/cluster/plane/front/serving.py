@@ -32,7 +32,6 @@ from kvestigate.cluster.plane.access.authn.union import Credentials
 from kvestigate.cluster.plane.access.authz.rbac import Rbac
 from kvestigate.cluster.plane.access.interface import AllowAll, Authenticator, Authorizer
 from kvestigate.cluster.plane.egress.reach import Backends
-from kvestigate.cluster.plane.front.aggregation import Aggregation
 from kvestigate.cluster.plane.front.audit_log import AuditLog
 from kvestigate.cluster.plane.front.data_directory import ADMIN, DataDirectory, new_token
 from kvestigate.cluster.plane.front.server import ApiServer
@@ -46,6 +45,7 @@ from kvestigate.cluster.plane.tenancy.fleets.calls import Calls
 from kvestigate.cluster.plane.tenancy.fleets.controller import USER, FleetController
 from kvestigate.cluster.plane.tenancy.fleets.leadership import Leadership
 from kvestigate.cluster.plane.tenancy.fleets.seeding import Scenarios, no_scenarios
+from kvestigate.cluster.plane.verbs.lookup import Aggregation
 from kvestigate.errors import RequestEntityTooLarge, UsageError
 from kvestigate.http.certificates import CertificateAuthority
 from kvestigate.http.limits import Limits

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from kvestigate.cluster.plane.model.kind import Kind, Object
-from kvestigate.cluster.plane.store.body import HOLE
-from kvestigate.cluster.plane.store.model import Item, Put, Remove
+from kvestigate.cluster.plane.store.model import HOLE, Item, Put, Remove
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode

@@ -2,19 +2,23 @@
 
 The vocabulary is Kubernetes' own: a resource request has a verb, a group, a version, a
 resource, and maybe a namespace, a name and a subresource; everything else is a
-non-resource request whose verb is the HTTP method and whose object is the path.
+non-resource request whose verb is the HTTP method and whose object is the path. Every plane has
+its own API root: `/clusters/ID/control-plane`, and `/` for the root plane.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
-from kvestigate.errors import BadRequest
+from kvestigate.cluster.plane.model.user import User
+from kvestigate.errors import BadRequest, NotFound
+from kvestigate.kube.names import label_problems
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _INT64 = range(-(2**63), 2**63)
@@ -74,14 +78,24 @@ def parse_query(query: str) -> dict[str, str]:
     return params
 
 
-def parse(method: str, path: str, query: str) -> RequestInfo:
-    """Read a request's intent; `path` is percent-encoded and relative to the plane's root."""
+def locate(method: str, path: str, query: str) -> tuple[str, RequestInfo]:
+    """The plane that a request addresses, and what it asks of that plane."""
     if len(path) + len(query) > _MEMORABLE:
-        return _read(method, path, query)
+        return _locate(method, path, query)
     return _remembered(method, path, query)
 
 
-def _read(method: str, path: str, query: str) -> RequestInfo:
+def _locate(method: str, path: str, query: str) -> tuple[str, RequestInfo]:
+    plane, inner = split(path)
+    return plane, parse(method, inner, query)
+
+
+# Clients ask for the same again and again.
+_remembered = lru_cache(maxsize=2048)(_locate)
+
+
+def parse(method: str, path: str, query: str) -> RequestInfo:
+    """What a request asks for; `path` is percent-encoded and relative to the plane's API root."""
     params = parse_query(query)
     path = unquote(path) if "%" in path else path
     segments = [part for part in path.split("/") if part]
@@ -144,9 +158,6 @@ def _bridged(method: str, path: str) -> list[str]:
     return [] if "" in segments else segments
 
 
-# Clients ask for the same again and again.
-_remembered = lru_cache(maxsize=2048)(_read)
-
 _COLLECTIVE = ("list", "watch", "deletecollection")
 
 
@@ -164,3 +175,48 @@ def _verb(method: str, name: str, params: Mapping[str, str]) -> str:
     if method == "DELETE" and not name:
         return "deletecollection"
     return _VERBS.get(method, method.lower())
+
+
+ROOT = "root"
+"""The plane behind `/`; its members' paths never name it."""
+
+_PREFIX = "/clusters/"
+_SUFFIX = "/control-plane"
+
+
+def split(path: str) -> tuple[str, str]:
+    """`(plane, path relative to that plane's API root)`."""
+    if not path.startswith(_PREFIX):
+        return ROOT, path
+    plane, found, rest = path[len(_PREFIX) :].partition(_SUFFIX)
+    if not found and "/" not in plane.rstrip("/"):
+        return ROOT, path  # about the plane, not inside it
+    if not found or "/" in plane or (rest and not rest.startswith("/")):
+        raise NotFound(f'no API at "{path}": planes are served at /clusters/ID/control-plane')
+    if problems := label_problems(plane):
+        raise NotFound(f'"{plane}" cannot be the id of a plane: {problems[0]}')
+    return plane, rest or "/"
+
+
+def root_path(plane: str) -> str:
+    """The API root of a plane, without a trailing slash."""
+    return "" if plane == ROOT else f"{_PREFIX}{plane}{_SUFFIX}"
+
+
+@dataclass(slots=True)
+class Visit:
+    """What the server knows of one request; filled in on its way.
+
+    The audit log reads it, also for requests that were refused half-way.
+    """
+
+    plane: str = ""
+    info: RequestInfo | None = None
+    user: User | None = None
+    """The authenticated user; None until authentication succeeds."""
+    impersonated: User | None = None
+    """The user that the request is made as, if `user` impersonates another one."""
+    allowed: bool = False
+    """Whether the authorizer allowed the request."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """Audit annotations that admission policies and webhooks add."""

@@ -23,6 +23,7 @@ from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from kvestigate.http.message import Request
 from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Cause
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,13 +104,37 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             raise self.not_found()
         return item
 
+    def check_write(self, *, applies: bool = False) -> None:
+        """Refuse malformed options of a create, update or patch.
+
+        `applies`: the patch is a server-side apply.
+        """
+        params = self.info.params
+        if not params and not applies:
+            return
+        problems: list[Cause] = []
+        manager = params.get("fieldManager", "")
+        if self.info.verb == "patch" and self.info.flag("force") and not applies:
+            problems.append(causes.forbidden("force", "may not be specified for non-apply patch"))
+        if applies and not manager:
+            problems.append(causes.required("fieldManager", "is required for apply patch"))
+        problems += _check_manager(manager)
+        if "dryRun" in params:
+            problems += check_dry_run([params["dryRun"]])
+        validation = params.get("fieldValidation", "")
+        if validation not in _VALIDATIONS:
+            problems.append(causes.unsupported("fieldValidation", validation, _VALIDATIONS))
+        if problems:
+            raise causes.reject(_OPTIONS[self.info.verb], "meta.k8s.io", "", problems)
+
     @property
     def dry_run(self) -> bool:
         value = self.info.params.get("dryRun")
-        if value is not None and value != "All":
-            cause = causes.unsupported("dryRun", [value], ["All"])
-            raise causes.reject(_OPTIONS[self.info.verb], "meta.k8s.io", "", [cause])
-        return value == "All"
+        if value is None:
+            return False
+        if problems := check_dry_run([value]):
+            raise causes.reject(_OPTIONS[self.info.verb], "meta.k8s.io", "", problems)
+        return True
 
     @property
     def field_manager(self) -> str:
@@ -168,3 +193,22 @@ _OPTIONS = {
     "delete": "DeleteOptions",
     "deletecollection": "DeleteOptions",
 }
+_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
+_MANAGER_LIMIT = 128
+
+
+def check_dry_run(values: list[str]) -> list[Cause]:
+    if not values or values == ["All"]:
+        return []
+    return [causes.unsupported("dryRun", values, ["All"])]
+
+
+def _check_manager(manager: str) -> list[Cause]:
+    problems: list[Cause] = []
+    if len(manager.encode()) > _MANAGER_LIMIT:
+        problems.append(causes.too_long("fieldManager", _MANAGER_LIMIT))
+    for position, char in enumerate(manager):
+        if not char.isprintable():
+            why = f"invalid character U+{ord(char):04X} (at position {position})"
+            problems.append(causes.invalid("fieldManager", manager, why))
+    return problems

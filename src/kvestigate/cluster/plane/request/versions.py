@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.store.errors import Compacted
 from kvestigate.cluster.plane.store.plane import Breathe, Plane
 from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.errors import ApiError, Expired, Timeout
+from kvestigate.kube import causes
+from kvestigate.kube.causes import Cause
 
 FIELD = "resourceVersion"
 
@@ -55,3 +58,52 @@ async def recalled(plane: Plane, revision: int, breathe: Breathe) -> PlaneState:
 
 def _too_old() -> Expired:
     return Expired("The resourceVersion for the provided list is too old.")
+
+
+EXACT, NOT_OLDER = "Exact", "NotOlderThan"
+_MATCH = "resourceVersionMatch"
+
+
+def check_list(info: RequestInfo) -> None:
+    """Refuse options of a list that contradict each other."""
+    params = info.params
+    match, version = params.get(_MATCH, ""), params.get(FIELD, "")
+    problems: list[Cause] = []
+    if match:
+        if not version:
+            problems.append(_forbidden("is forbidden unless resourceVersion is provided"))
+        if params.get("continue"):
+            problems.append(_forbidden("is forbidden when continue is provided"))
+        if match not in (EXACT, NOT_OLDER):
+            problems.append(causes.unsupported(_MATCH, match, [EXACT, NOT_OLDER, ""]))
+        if match == EXACT and version == "0":
+            problems.append(_forbidden('"exact" is forbidden for resourceVersion "0"'))
+    if "sendInitialEvents" in params:
+        why = "sendInitialEvents is forbidden for list"
+        problems.append(causes.forbidden("sendInitialEvents", why))
+    if problems:
+        raise causes.reject("ListOptions", "meta.k8s.io", "", problems)
+
+
+def check_watch(info: RequestInfo) -> None:
+    """Refuse options of a watch that contradict each other."""
+    params = info.params
+    match, initial = params.get(_MATCH, ""), "sendInitialEvents" in params
+    problems: list[Cause] = []
+    if initial and match != NOT_OLDER:
+        why = f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER}"
+        problems.append(causes.forbidden(_MATCH, why))
+    if match:
+        if not initial:
+            why = "is forbidden for watch unless sendInitialEvents is provided"
+            problems.append(_forbidden(why))
+        if match != NOT_OLDER:
+            problems.append(causes.unsupported(_MATCH, match, [NOT_OLDER]))
+        if params.get("continue"):
+            problems.append(_forbidden("is forbidden when continue is provided"))
+    if problems:
+        raise causes.reject("ListOptions", "meta.k8s.io", "", problems)
+
+
+def _forbidden(why: str) -> Cause:
+    return causes.forbidden(_MATCH, f"{_MATCH} {why}")

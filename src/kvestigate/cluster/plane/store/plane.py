@@ -13,7 +13,6 @@ from functools import partial
 from itertools import islice
 from typing import TypeAlias
 
-from kvestigate.cluster.plane.store import transition
 from kvestigate.cluster.plane.store.committer import Committer, Decision
 from kvestigate.cluster.plane.store.errors import Compacted, NoPlane, Overtaken, Refused
 from kvestigate.cluster.plane.store.history import History, Journal
@@ -26,7 +25,7 @@ from kvestigate.cluster.plane.store.interface import (
     Unpinned,
 )
 from kvestigate.cluster.plane.store.model import Change, Mutation, ResourceKey
-from kvestigate.cluster.plane.store.state import PlaneState
+from kvestigate.cluster.plane.store.state import PlaneState, apply, replay, undo, way_back
 from kvestigate.cluster.plane.store.watch import BUFFER, Hub, Subscription
 
 Breathe: TypeAlias = Callable[[], Awaitable[None]]
@@ -111,7 +110,7 @@ class Plane:
             await self._free()
             self.require_open()
             try:
-                changes, state = transition.apply(
+                changes, state = apply(
                     self._tip, mutations, actor, self._journal.date(self.name, self.state)
                 )
             except Refused:
@@ -167,10 +166,10 @@ class Plane:
     ) -> tuple[list[Change], PlaneState]:
         """The changes that lead there from the tip, and where they lead."""
         reached, now = self._tip, self._journal.date(self.name, self.state)
-        mutations = transition.way_back(reached, state)
+        mutations = way_back(reached, state)
         changes: list[Change] = []
         while some := list(islice(mutations, _AT_ONCE)):
-            made, reached = transition.apply(reached, some, actor, now)
+            made, reached = apply(reached, some, actor, now)
             changes += made
             await breathe()
         return changes, reached
@@ -192,7 +191,7 @@ class Plane:
         known = self._known(revision)
         if known is not None:
             return known
-        return transition.undo(self.state, self.events_since(revision), revision)
+        return undo(self.state, self.events_since(revision), revision)
 
     async def recall(self, revision: int, breathe: Breathe) -> PlaneState:
         """The same in steps: the way back may be long."""
@@ -201,7 +200,7 @@ class Plane:
             return known
         state, changes = self.state, self.events_since(revision)
         for end in range(len(changes), 0, -_AT_ONCE):
-            state = transition.undo(state, changes[max(end - _AT_ONCE, 0) : end], revision)
+            state = undo(state, changes[max(end - _AT_ONCE, 0) : end], revision)
             await breathe()
         return state
 
@@ -283,7 +282,7 @@ class Plane:
         state, fresh = self.state, []
         for change in changes:
             if change.revision == state.revision + 1:
-                state = transition.replay(state, change)
+                state = replay(state, change)
                 fresh.append(change)
             elif change.revision > state.revision:
                 return False

@@ -1,20 +1,49 @@
-"""Everything in a plane at one revision, as a value.
+"""Everything in a plane at one revision, as a value; and the step to the next revision. Pure.
 
-Three levels of persistent maps: resource -> namespace -> name -> Item. A write copies one
-short path and shares the rest, so a snapshot is a reference, a fork is a reference, and two
-states that stem from each other are compared by walking only the namespaces that differ.
+A state is three levels of persistent maps: resource -> namespace -> name -> Item. A write copies
+one short path and shares the rest, so a snapshot is a reference, a fork is a reference, and two
+states that stem from each other are compared by walking only the namespaces that differ (`diff`).
+
+A state never changes, so a write is a function from a state to the next one. A `Mutation` says what
+a writer wants (put these bytes, remove that name) and which revision of the object it has seen.
+`apply` is the only place that decides whether that still holds: an object that has another
+revision, is missing, or is there already refuses the whole list, and there is nothing to roll back.
+
+The result is a list of `Change`s, one revision each. A change has the object as it is now and, in
+`previous`, as it was. That is all the history needs:
+
+- `replay` builds the state again from changes that were read from a backend, which do not store
+  `previous`: it is looked up in the state before each.
+- `undo` goes backwards from a state by means of `previous`, to a revision that is still retained.
+- `way_back` goes forwards to old contents: restoring a checkpoint is a list of ordinary mutations,
+  which get new revisions. Watchers see them as changes like any other, and no revision is ever
+  used twice.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 from weakref import ref
 
 from immutables import Map
 
-from kvestigate.cluster.plane.store.model import Item, ResourceKey
+from kvestigate.cluster.plane.store.errors import Missing, refusal
+from kvestigate.cluster.plane.store.model import (
+    ABSENT,
+    Change,
+    ChangeType,
+    Item,
+    Mutation,
+    Put,
+    Remove,
+    ResourceKey,
+    fill,
+    intern_labels,
+    reopened,
+)
 
 _DRIFT = 64
 """Names that may come, go or change before beginning anew is cheaper than patching."""
@@ -208,3 +237,153 @@ class PlaneState:
 
 
 EMPTY = PlaneState()
+
+
+class Difference(NamedTuple):
+    """One object that is not the same on both sides; None where it is absent."""
+
+    resource: ResourceKey
+    before: Item | None
+    after: Item | None
+
+
+def diff(before: PlaneState, after: PlaneState) -> Iterator[Difference]:
+    """By resource, namespace and name. What both sides share is recognised, not walked."""
+    for resource in sorted({*before.collections, *after.collections}):
+        old = before.collections.get(resource, EMPTY_COLLECTION)
+        new = after.collections.get(resource, EMPTY_COLLECTION)
+        if old is not new:
+            yield from _of_collections(resource, old, new)
+
+
+def _of_collections(
+    resource: ResourceKey, before: Collection, after: Collection
+) -> Iterator[Difference]:
+    for namespace in sorted({*before.buckets, *after.buckets}):
+        old, new = before.buckets.get(namespace), after.buckets.get(namespace)
+        if old is not new:
+            yield from _of_buckets(resource, old, new)
+
+
+def _of_buckets(
+    resource: ResourceKey, before: Bucket | None, after: Bucket | None
+) -> Iterator[Difference]:
+    old = before.items if before is not None else {}
+    new = after.items if after is not None else {}
+    changed = {name for name, item in new.items() if old.get(name) is not item}
+    changed.update(name for name in old if name not in new)
+    for name in sorted(changed):
+        was, now = old.get(name), new.get(name)
+        # After a restart equal objects may be two values; the bytes carry the revision.
+        if was is None or now is None or was.data != now.data:
+            yield Difference(resource, was, now)
+
+
+def apply(
+    state: PlaneState, mutations: Iterable[Mutation], actor: str, now: float
+) -> tuple[list[Change], PlaneState]:
+    """The changes and the state after all of them; raises Refused if one cannot be made."""
+    changes = []
+    for mutation in mutations:
+        change = _change(state, mutation, actor, now)
+        changes.append(change)
+        item = change.item
+        if change.type is ChangeType.DELETED:
+            state = state.remove(change.resource, item.namespace, item.name, change.revision)
+        else:
+            state = state.put(change.resource, item)
+    return changes, state
+
+
+def assemble(puts: Sequence[Put]) -> PlaneState:
+    """A state made from nothing: a template for new planes."""
+    _, state = apply(EMPTY, puts, actor="", now=0.0)
+    return state
+
+
+def replay(state: PlaneState, change: Change) -> PlaneState:
+    """The state after a change that was read somewhere; notes in it what it replaced."""
+    item = change.item
+    before = change.previous = state.get(change.resource, item.namespace, item.name)
+    if change.type is not ChangeType.DELETED:
+        return state.put(change.resource, item)
+    if before is None:
+        return PlaneState(change.revision, state.collections)
+    return state.remove(change.resource, item.namespace, item.name, change.revision)
+
+
+def undo(state: PlaneState, changes: Sequence[Change], revision: int) -> PlaneState:
+    """The state before `changes`, the last of which led to `state`."""
+    for change in reversed(changes):
+        item = change.item
+        if change.previous is not None:
+            state = state.put(change.resource, change.previous, revision)
+        else:
+            state = state.remove(change.resource, item.namespace, item.name, revision)
+    return state
+
+
+def way_back(present: PlaneState, past: PlaneState) -> Iterator[Mutation]:
+    """The mutations that give `present` the objects of `past`."""
+    return (_towards(*difference) for difference in diff(present, past))
+
+
+def _towards(resource: ResourceKey, current: Item | None, wanted: Item | None) -> Mutation:
+    if wanted is None:
+        assert current is not None  # a difference has at least one side
+        return Remove(resource, current.namespace, current.name, current.revision)
+    return Put(
+        resource,
+        wanted.namespace,
+        wanted.name,
+        wanted.uid,
+        reopened(wanted.data, wanted.revision),
+        ABSENT if current is None else current.revision,
+        wanted.labels,
+        wanted.owners,
+        wanted.fields,
+    )
+
+
+def _change(state: PlaneState, mutation: Mutation, actor: str, now: float) -> Change:
+    resource, namespace, name = mutation.resource, mutation.namespace, mutation.name
+    before = state.get(resource, namespace, name)
+    actual = ABSENT if before is None else before.revision
+    if actual != mutation.expect:
+        raise refusal(resource, namespace, name, mutation.expect, actual)
+    revision = state.revision + 1
+    if isinstance(mutation, Remove):
+        if before is None:
+            raise Missing(resource, namespace, name, mutation.expect, actual)
+        item = _last_form(mutation, before, revision)
+        return Change(revision, ChangeType.DELETED, resource, item, before, actor, now)
+    item = Item(
+        namespace if before is None else before.namespace,
+        name if before is None else before.name,
+        mutation.uid,
+        revision,
+        revision if before is None else before.created_revision,
+        fill(mutation.body, revision),
+        intern_labels(mutation.labels),
+        mutation.owners,
+        mutation.fields,
+    )
+    kind = ChangeType.ADDED if before is None else ChangeType.MODIFIED
+    return Change(revision, kind, resource, item, before, actor, now)
+
+
+def _last_form(mutation: Remove, before: Item, revision: int) -> Item:
+    last = mutation.body
+    if last is None:
+        last = reopened(before.data, before.revision)
+    return Item(
+        before.namespace,
+        before.name,
+        before.uid,
+        revision,
+        before.created_revision,
+        fill(last, revision),
+        before.labels,
+        before.owners,
+        before.fields,
+    )

@@ -13,8 +13,7 @@ from kvestigate.cluster.plane.kinds.registry import builtin
 from kvestigate.cluster.plane.model import metadata, objects
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.cluster.plane.store.model import Put
-from kvestigate.cluster.plane.store.state import PlaneState
-from kvestigate.cluster.plane.store.transition import assemble
+from kvestigate.cluster.plane.store.state import PlaneState, assemble
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _PRIORITIES = ("scheduling.k8s.io", "v1", "priorityclasses")

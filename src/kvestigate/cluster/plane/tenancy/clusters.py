@@ -16,8 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from kvestigate import errors
-from kvestigate.cluster.plane.model import plane_paths
-from kvestigate.cluster.plane.model.request_info import RequestInfo
+from kvestigate.cluster.plane.model.request_info import ROOT, RequestInfo, root_path
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.errors import NoPlane, PlaneExists
 from kvestigate.cluster.plane.store.plane import Breathe
@@ -83,7 +82,7 @@ async def _create(planes: Planes, body: bytes) -> Response:
 
 
 async def _delete(planes: Planes, name: str, breathe: Breathe) -> Response:
-    if name == plane_paths.ROOT:
+    if name == ROOT:
         raise errors.Forbidden(f'clusters "{name}" is forbidden: the root plane cannot be deleted')
     doomed = planes.store.loaded(name)
     past = [] if doomed is None else doomed.events_since(doomed.compacted)
@@ -103,4 +102,4 @@ def _cluster(name: str) -> dict[str, Any]:
 
 
 def _described(name: str) -> dict[str, str]:
-    return {"id": name, "path": plane_paths.root_path(name)}
+    return {"id": name, "path": root_path(name)}

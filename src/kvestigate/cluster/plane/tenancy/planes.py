@@ -7,8 +7,8 @@ from collections.abc import Callable
 from kvestigate.aio.clock import Clock
 from kvestigate.cluster.plane.store.errors import NoPlane, PlaneExists
 from kvestigate.cluster.plane.store.plane import Plane
+from kvestigate.cluster.plane.store.state import apply
 from kvestigate.cluster.plane.store.store import Store
-from kvestigate.cluster.plane.store.transition import apply
 from kvestigate.cluster.plane.tenancy import timing
 from kvestigate.cluster.plane.tenancy.bootstrap import template
 from kvestigate.cluster.plane.tenancy.stepping import Idle, Workforce

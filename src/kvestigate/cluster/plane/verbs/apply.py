@@ -9,7 +9,7 @@ import msgspec
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
-from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import managed, writing
 from kvestigate.cluster.plane.verbs.update import check_name, check_version
@@ -33,11 +33,11 @@ async def apply(call: Call) -> Response:
     config = read(call)
     await call.breathe()
     if call.info.subresource or call.plane.tip.get(call.kind.key, call.namespace, call.info.name):
-        return forms.one(call, await _change(call, config))
+        return answer.one(call, await _change(call, config))
     try:
-        return forms.one(call, await _create(call, config), 201)
+        return answer.one(call, await _create(call, config), 201)
     except AlreadyExists:  # by another writer, just now
-        return forms.one(call, await _change(call, config))
+        return answer.one(call, await _change(call, config))
 
 
 def read(call: Call) -> Object:

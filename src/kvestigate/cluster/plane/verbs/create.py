@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kvestigate.cluster.plane.request import body, options
+from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
-from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.verbs import writing
 from kvestigate.errors import AlreadyExists
 from kvestigate.http.message import Response
@@ -13,7 +13,7 @@ GENERATED_NAME_TRIES = 8
 
 
 async def create(call: Call) -> Response:
-    options.check_write(call.info)
+    call.check_write()
     for tries_left in reversed(range(GENERATED_NAME_TRIES)):
         obj = body.decode(call)
         await call.breathe()
@@ -23,7 +23,7 @@ async def create(call: Call) -> Response:
         del obj, meta  # free before the wait for the disk: see `writing`
         new = await preparation
         try:
-            return forms.one(call, await writing.commit_new(call, new), 201)
+            return answer.one(call, await writing.commit_new(call, new), 201)
         except AlreadyExists as error:
             if generated and tries_left:
                 continue  # two random names were the same: draw another one

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from kvestigate.cluster.plane.model import metadata, objects
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request.body import parse
-from kvestigate.cluster.plane.request.call import Call
-from kvestigate.cluster.plane.request.options import check_dry_run
-from kvestigate.cluster.plane.response import answer, forms
+from kvestigate.cluster.plane.request.call import Call, check_dry_run
+from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.errors import Mismatch, Missing
 from kvestigate.cluster.plane.store.model import Item, Mutation, Remove
 from kvestigate.cluster.plane.verbs import writing
@@ -56,7 +55,7 @@ async def delete(call: Call) -> Response:
         if resource.group:
             details = {"name": item.name, "group": resource.group, **details}
         return answer.success(details, warnings=call.warnings)
-    return forms.one(call, item)
+    return answer.one(call, item)
 
 
 async def delete_collection(call: Call) -> Response:
@@ -73,7 +72,7 @@ async def delete_collection(call: Call) -> Response:
             await remove(replace(call, info=info), options)
         if number % _DELETIONS_WITHOUT_PAUSE == 0:
             await call.pause()
-    return await forms.many(call, selected.items, selected.metadata)
+    return await answer.many(call, selected.items, selected.metadata)
 
 
 async def remove(call: Call, options: Options) -> tuple[Item, bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.request.versions import at_least
-from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.response import answer
 from kvestigate.http.message import Response
 
 
@@ -12,4 +12,4 @@ async def get(call: Call) -> Response:
     if version := call.info.params.get("resourceVersion"):
         at_least(call.plane, version)
     item = call.find(call.plane.state)
-    return forms.one(call, item)
+    return answer.one(call, item)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kvestigate.cluster.plane.request import options, versions
+from kvestigate.cluster.plane.request import versions
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.request.selection import Selection, selection
-from kvestigate.cluster.plane.response import answer, forms
+from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.errors import ApiError, BadRequest, Expired, to_status
@@ -82,7 +82,7 @@ async def list_(call: Call) -> Response:
     except Stale as stale:
         return stale.answer()
     await call.breathe()
-    return await forms.many(call, result.items, result.metadata)
+    return await answer.many(call, result.items, result.metadata)
 
 
 def list_options(call: Call) -> ListOptions:
@@ -90,7 +90,7 @@ def list_options(call: Call) -> ListOptions:
     info = call.info
     limit = max(info.integer("limit") or 0, 0)
     info.integer("timeoutSeconds")  # not used, but a malformed one is refused
-    options.check_list(info)
+    versions.check_list(info)
     if info.params.get("resourceVersion") == "0" and not info.params.get("continue"):
         limit = 0  # as kube-apiserver's watch cache, which ignores the limit for "any version"
     return ListOptions(selection(info, call.served), limit)

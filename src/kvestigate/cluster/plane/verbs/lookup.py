@@ -7,14 +7,24 @@ types for each request. What clients can tell apart is which error they get:
 - 404 in plain text: no API group, or no custom resource, is at the path (`find_kind`);
 - 404 as a Status: the group exists, the resource or subresource does not (`find_verb`);
 - 405: the path exists, but not for this method (`find_verb`).
+
+Kinds of aggregated APIs (`metrics.k8s.io`) are not in the plane's store. The code that assembles a
+server registers them (`Aggregation`). A plane serves them while it has their APIService, behind the
+same authentication and authorization as everything else.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
 from kvestigate import errors
+from kvestigate.cluster.plane.kinds import types
 from kvestigate.cluster.plane.kinds.types import Types
 from kvestigate.cluster.plane.model.kind import Kind
-from kvestigate.cluster.plane.model.request_info import RequestInfo
+from kvestigate.cluster.plane.model.request_info import ROOT, RequestInfo
+from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.verbs.create import create
 from kvestigate.cluster.plane.verbs.delete import delete, delete_collection
 from kvestigate.cluster.plane.verbs.get import get
@@ -37,12 +47,12 @@ VERBS: dict[str, Verb] = {
 }
 
 
-def find_kind(types: Types, info: RequestInfo) -> Kind | None:
+def find_kind(served: Types, info: RequestInfo) -> Kind | None:
     """The kind that a request addresses; None if the server has no API at the path."""
-    kind = types.get(info.group, info.version, info.resource)
+    kind = served.get(info.group, info.version, info.resource)
     if kind is None:
         # Custom resources are served one by one, built-in ones as a group.
-        built_in = (each.resource.group for each in types if each.type is not None)
+        built_in = (each.resource.group for each in served if each.type is not None)
         if info.group in built_in:
             raise _not_found()
         return None
@@ -122,3 +132,54 @@ def _not_allowed(kind: Kind, info: RequestInfo) -> errors.ApiError:
         f'{info.verb} is not supported on resources of kind "{resource.qualified}"',
         details={"group": resource.group, "kind": resource.plural},
     )
+
+
+API_SERVICES = ("apiregistration.k8s.io", "apiservices")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aggregated:
+    """One kind of an aggregated API."""
+
+    kind: Kind
+    verbs: Verbs
+    plane: str = ROOT
+    """The only plane that serves it."""
+
+    @property
+    def service(self) -> str:
+        """The name of its APIService: `v1beta1.metrics.k8s.io`."""
+        return f"{self.kind.resource.version}.{self.kind.resource.group}"
+
+
+class Aggregation:
+    """The aggregated kinds of a server."""
+
+    def __init__(self) -> None:
+        self._served: list[Aggregated] = []
+        self._extended: WeakKeyDictionary[Types, dict[tuple[Aggregated, ...], Types]]
+        self._extended = WeakKeyDictionary()
+        """Discovery and OpenAPI documents are kept by Types, so equal ones must be the same."""
+
+    def serve(self, added: Iterable[Aggregated]) -> None:
+        self._served += added
+
+    def verbs_of(self, kind: Kind) -> Verbs | None:
+        """The verbs of an aggregated kind; None for kinds in the plane's store."""
+        return next((served.verbs for served in self._served if served.kind is kind), None)
+
+    def types(self, plane: Plane) -> Types:
+        """The types of the plane, followed by those of its aggregated APIs."""
+        own = types.of(plane.state)
+        aggregated = tuple(
+            served
+            for served in self._served
+            if served.plane == plane.name
+            and plane.state.get(API_SERVICES, "", served.service) is not None
+        )
+        if not aggregated:
+            return own
+        extended = self._extended.setdefault(own, {})
+        if aggregated not in extended:
+            extended[aggregated] = own.extended(served.kind for served in aggregated)
+        return extended[aggregated]

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from kvestigate.cluster.plane.model.kind import Object
-from kvestigate.cluster.plane.request import body, options
+from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
-from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import apply, writing
 from kvestigate.cluster.plane.verbs.update import check_name, check_version
@@ -41,7 +41,7 @@ class Change(msgspec.Struct, frozen=True):
 
 async def patch(call: Call) -> Response:
     applies = apply.is_apply(call)
-    options.check_write(call.info, applies=applies)
+    call.check_write(applies=applies)
     if applies:
         return await apply.apply(call)
     change = read(call)
@@ -53,7 +53,7 @@ async def patch(call: Call) -> Response:
         return altered
 
     item = await writing.change(call, alter, pinned=change.names_version)
-    return forms.one(call, item)
+    return answer.one(call, item)
 
 
 def read(call: Call) -> Change:

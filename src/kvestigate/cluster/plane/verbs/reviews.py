@@ -15,7 +15,7 @@ from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import User
 from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
-from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.verbs import review_selectors, writing
 from kvestigate.errors import BadRequest, Unauthorized
 from kvestigate.http.message import Headers, Request, Response
@@ -31,7 +31,7 @@ async def self_subject_review(call: Call) -> Response:
     review["metadata"]["creationTimestamp"] = metadata.timestamp(call.clock.now())
     del review["spec"]
     review["status"] = {"userInfo": user_info(call.user)}
-    return forms.made(call, review)
+    return answer.made(call, review)
 
 
 async def self_subject_access_review(call: Call) -> Response:
@@ -73,7 +73,7 @@ async def self_subject_rules_review(call: Call) -> Response:
     }
     if kubelet:
         status["evaluationError"] = "node authorizer does not support user rule resolution"
-    return forms.made(call, {**_review(call, {}), "status": status})
+    return answer.made(call, {**_review(call, {}), "status": status})
 
 
 async def token_review(call: Call) -> Response:
@@ -95,7 +95,7 @@ async def token_review(call: Call) -> Response:
     if user is not None:
         status = {"authenticated": True, "user": user_info(user), "audiences": audiences}
     review = {**_review(call, spec), "metadata": review["metadata"], "status": status}
-    return forms.made(call, review)
+    return answer.made(call, review)
 
 
 def _user_of(call: Call, token: str, audience: str) -> User:
@@ -151,7 +151,7 @@ def _verdict(call: Call, spec: Spec, user: User) -> Response:
     review = _review(call, spec)
     if call.info.namespace:
         review["metadata"]["namespace"] = call.info.namespace
-    return forms.made(call, {**review, "status": status})
+    return answer.made(call, {**review, "status": status})
 
 
 def _subject(spec: Spec) -> User:

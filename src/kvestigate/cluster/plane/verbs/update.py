@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.model.kind import Object
-from kvestigate.cluster.plane.request import body, options, versions
+from kvestigate.cluster.plane.request import body, versions
 from kvestigate.cluster.plane.request.call import Call
-from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import writing
 from kvestigate.errors import BadRequest, Conflict
@@ -14,7 +14,7 @@ from kvestigate.kube import causes
 
 
 async def update(call: Call) -> Response:
-    options.check_write(call.info)
+    call.check_write()
     submitted = body.decode(call)
     await call.breathe()
     meta = submitted["metadata"]
@@ -24,7 +24,7 @@ async def update(call: Call) -> Response:
         and not call.info.subresource
         and call.plane.tip.get(call.kind.key, call.namespace, call.info.name) is None
     ):
-        return forms.one(call, await _create(call, submitted), 201)
+        return answer.one(call, await _create(call, submitted), 201)
     version = meta.get("resourceVersion") or ""
 
     def replace(_: Object, item: Item) -> Object:
@@ -33,7 +33,7 @@ async def update(call: Call) -> Response:
             raise precondition_failed(call, "UID", meta["uid"], item.uid)
         return {**submitted, "metadata": dict(meta)}
 
-    return forms.one(call, await writing.change(call, replace, pinned=bool(version)))
+    return answer.one(call, await writing.change(call, replace, pinned=bool(version)))
 
 
 def check_name(submitted: str, name: str) -> None:

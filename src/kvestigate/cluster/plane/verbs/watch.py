@@ -35,14 +35,13 @@ from itertools import islice
 from typing import Any
 
 from kvestigate import errors
-from kvestigate.cluster.plane.request import options, versions
+from kvestigate.cluster.plane.request import versions
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.request.negotiate import Form
 from kvestigate.cluster.plane.request.selection import Selection, selection
-from kvestigate.cluster.plane.response import answer, forms, tables
-from kvestigate.cluster.plane.store.body import fill, hollow
+from kvestigate.cluster.plane.response import answer, tables
 from kvestigate.cluster.plane.store.errors import Compacted, StoreError
-from kvestigate.cluster.plane.store.model import Change, ChangeType, Item
+from kvestigate.cluster.plane.store.model import Change, ChangeType, Item, fill, hollow
 from kvestigate.cluster.plane.store.watch import Subscription
 from kvestigate.http.message import Response
 
@@ -59,9 +58,9 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 async def watch(call: Call) -> Response:
-    options.check_watch(call.info)
+    versions.check_watch(call.info)
     if call.form.form is Form.METADATA_LIST:
-        raise forms.not_a_list(call)
+        raise answer.not_a_list(call)
     selected = selection(call.info, call.served)
     version = call.info.params.get("resourceVersion", "")
     state = call.plane.state
@@ -203,7 +202,7 @@ class _Framer:
         return self._frame(b"DELETED", last)
 
     def _frame(self, type_: bytes, item: Item) -> bytes:
-        data = forms.single(self._call, item, headers=self._headers)
+        data = answer.single(self._call, item, headers=self._headers)
         self._headers = False
         return _line(type_, data)
 

@@ -41,9 +41,17 @@ from kvestigate.cluster.plane.kinds.custom.kind import DEFINITIONS
 from kvestigate.cluster.plane.model import metadata, objects
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.request.call import Call
-from kvestigate.cluster.plane.store.body import fill, unfilled
 from kvestigate.cluster.plane.store.errors import Exists, Mismatch, Missing
-from kvestigate.cluster.plane.store.model import Change, ChangeType, Item, Mutation, Put, Remove
+from kvestigate.cluster.plane.store.model import (
+    Change,
+    ChangeType,
+    Item,
+    Mutation,
+    Put,
+    Remove,
+    fill,
+    unfilled,
+)
 from kvestigate.cluster.plane.verbs import managed
 from kvestigate.errors import ApiError, BadRequest
 from kvestigate.kube import causes

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from kvestigate.cluster.plane.access.authn.jwt import BadToken, SigningKey
-from kvestigate.cluster.plane.model import plane_paths
+from kvestigate.cluster.plane.model.request_info import root_path
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, User
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.store.state import PlaneState
@@ -72,7 +72,7 @@ class TokenIssuer:
         self._verified: dict[str, dict[str, Any]] = {}
 
     def issuer(self, plane: str) -> str:
-        return f"{_ISSUER}{plane_paths.root_path(plane)}"
+        return f"{_ISSUER}{root_path(plane)}"
 
     def issue(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvestigate.cluster.plane.admission.interface import Write
-from kvestigate.cluster.plane.model import plane_paths
+from kvestigate.cluster.plane.model.request_info import ROOT
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
 from kvestigate.kube.fieldpaths import Path
@@ -61,7 +61,7 @@ def _check_names(listed: list[str], replicas: int) -> list[Cause]:
     for index, name in enumerate(listed):
         if name in seen:
             found.append(causes.duplicate(path.index(index), name))
-        if name == plane_paths.ROOT:
+        if name == ROOT:
             told = "the root plane cannot be a member"
             found.append(causes.invalid(path.index(index), name, told))
         seen.add(name)

@@ -16,7 +16,7 @@ from kvestigate.cluster.plane.kinds.types import Types
 from kvestigate.cluster.plane.model.kind import Kind
 from kvestigate.cluster.plane.request import negotiate
 from kvestigate.cluster.plane.response import answer
-from kvestigate.cluster.plane.response.documents import Document
+from kvestigate.cluster.plane.response.answer import Document
 from kvestigate.cluster.plane.store.plane import Breathe
 from kvestigate.http.message import Request, Response
 from kvestigate.kube import facts

@@ -16,8 +16,7 @@ from kvestigate.cluster.plane.kinds.checks import immutable
 from kvestigate.cluster.plane.kinds.custom import definition_rules, structural
 from kvestigate.cluster.plane.kinds.custom.kind import CLEANUP, DEFINITIONS
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
-from kvestigate.cluster.plane.store.body import HOLE
-from kvestigate.cluster.plane.store.model import Item, Mutation, Put, Remove
+from kvestigate.cluster.plane.store.model import HOLE, Item, Mutation, Put, Remove
 from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.kube.causes import Causes
 

@@ -18,8 +18,7 @@ from kvestigate.cluster.plane.store.etcd.layout import (
 )
 from kvestigate.cluster.plane.store.interface import Loaded
 from kvestigate.cluster.plane.store.model import Change
-from kvestigate.cluster.plane.store.state import EMPTY, PlaneState
-from kvestigate.cluster.plane.store.transition import replay
+from kvestigate.cluster.plane.store.state import EMPTY, PlaneState, replay
 
 _PAGE = 500
 """Keys asked for at once: a few MB."""

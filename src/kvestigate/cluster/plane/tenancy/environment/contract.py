@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.response import answer
-from kvestigate.cluster.plane.response.documents import Document
+from kvestigate.cluster.plane.response.answer import Document
 from kvestigate.http.message import Request, Response
 
 YAML, JSON = "/openapi/kplane.yaml", "/openapi/kplane.json"

@@ -11,8 +11,8 @@ from msgspec import UNSET, Raw, Struct, UnsetType, json
 from kvestigate import errors
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.cluster.plane.response import answer
-from kvestigate.cluster.plane.store.difference import Difference, diff
 from kvestigate.cluster.plane.store.model import Item
+from kvestigate.cluster.plane.store.state import Difference, diff
 from kvestigate.cluster.plane.tenancy.environment.errand import Errand
 from kvestigate.cluster.plane.tenancy.environment.field_changes import FieldChange, field_changes
 from kvestigate.cluster.plane.tenancy.environment.points import Point, point

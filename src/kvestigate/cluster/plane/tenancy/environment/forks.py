@@ -7,8 +7,7 @@ from random import Random
 from msgspec import Struct
 
 from kvestigate import errors
-from kvestigate.cluster.plane.model import plane_paths
-from kvestigate.cluster.plane.model.request_info import RequestInfo
+from kvestigate.cluster.plane.model.request_info import RequestInfo, root_path
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.errors import PlaneExists
 from kvestigate.cluster.plane.store.plane import Plane
@@ -41,7 +40,7 @@ async def fork(errand: Errand) -> Response:
     made = await _made(errand, wanted, start.revision)
     for plane in made:
         errand.planes.workforce.adopt(plane)
-    items = [{"id": plane.name, "path": plane_paths.root_path(plane.name)} for plane in made]
+    items = [{"id": plane.name, "path": root_path(plane.name)} for plane in made]
     document = {
         "cluster": errand.plane.name,
         "resourceVersion": str(start.revision),

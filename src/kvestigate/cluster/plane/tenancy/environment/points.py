@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvestigate import errors
-from kvestigate.cluster.plane.model import plane_paths
-from kvestigate.cluster.plane.model.request_info import RequestInfo
+from kvestigate.cluster.plane.model.request_info import ROOT, RequestInfo
 from kvestigate.cluster.plane.request import versions
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.store.state import PlaneState
@@ -78,5 +77,5 @@ async def _other(errand: Errand, name: str) -> Plane:
 
 async def root_state(errand: Errand) -> PlaneState:
     """The state of the root plane, whose RBAC decides who may create planes."""
-    root = await errand.planes.find(plane_paths.ROOT)
+    root = await errand.planes.find(ROOT)
     return errand.planes.template if root is None else root.state

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.cluster.plane.model import plane_paths
+from kvestigate.cluster.plane.model.request_info import root_path
 from kvestigate.errors import from_status
 from kvestigate.http.message import Handler, Headers, Request, Response
 
@@ -35,7 +35,7 @@ class Calls:
         await self._call("DELETE", path)
 
     async def apply(self, plane: str, path: str, obj: dict[str, Any]) -> None:
-        await self._call("PATCH", plane_paths.root_path(plane) + path, obj, APPLY, "force=true")
+        await self._call("PATCH", root_path(plane) + path, obj, APPLY, "force=true")
 
     async def _call(
         self,

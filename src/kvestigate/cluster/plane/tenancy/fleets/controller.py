@@ -18,8 +18,8 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock
-from kvestigate.cluster.plane.model import plane_paths
 from kvestigate.cluster.plane.model.metadata import timestamp
+from kvestigate.cluster.plane.model.request_info import ROOT
 from kvestigate.cluster.plane.store.errors import NoPlane, PlaneExists, StoreError
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.tenancy.fleets import rules
@@ -80,7 +80,7 @@ class FleetController:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Fleets are served and looked after for the length of the block."""
-        root = await self._planes.open(plane_paths.ROOT)
+        root = await self._planes.open(ROOT)
         await self._install()
         self._planes.on_delete.append(self._deleted)
         work = partial(self._work, root)
@@ -133,7 +133,7 @@ class FleetController:
 
     def _deleted(self, plane: str) -> None:
         """Somebody's plane is gone: was it a member?"""
-        root = self._planes.store.loaded(plane_paths.ROOT)
+        root = self._planes.store.loaded(ROOT)
         if root is not None:
             self._note(item.name for item in root.state.collection(FLEETS).items())
 

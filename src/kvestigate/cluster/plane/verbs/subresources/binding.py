@@ -9,7 +9,7 @@ from kvestigate.cluster.plane.model import metadata, objects
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
-from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.errors import Mismatch, Missing
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import writing
@@ -60,7 +60,7 @@ async def _bind(call: Call, binding: Object) -> Response:
         break
     else:
         raise call.modified()
-    return forms.made(call, CREATED)
+    return answer.made(call, CREATED)
 
 
 CREATED = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

@@ -16,7 +16,7 @@ from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
-from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.errors import Mismatch, Missing
 from kvestigate.cluster.plane.store.model import Item, Mutation
 from kvestigate.cluster.plane.store.state import PlaneState
@@ -52,7 +52,7 @@ async def create_eviction(call: Call) -> Response:
         break
     else:
         raise call.modified()
-    return forms.made(call, CREATED)
+    return answer.made(call, CREATED)
 
 
 def _decode(call: Call) -> Object:

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from kvestigate.cluster.plane.admission.interface import Face
 from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.kind import Kind, Object
-from kvestigate.cluster.plane.request import body, options
+from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.request.versions import at_least
-from kvestigate.cluster.plane.response import answer, forms
+from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import apply as applying
 from kvestigate.cluster.plane.verbs import patch as patching
@@ -88,7 +88,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
     async def patch(call: Call) -> Response:
         as_scale = replace(call, served=SCALE)
         applies = applying.is_apply(call)
-        options.check_write(call.info, applies=applies)
+        call.check_write(applies=applies)
         if applies:
             item = await _apply(call, applying.read(as_scale), scaling)
             return _answer(call, item, scaling)
@@ -168,7 +168,7 @@ def _scale(obj: Object, scaling: Scaling) -> Object:
 def _answer(call: Call, item: Item, scaling: Scaling) -> Response:
     data = answer.encode(_scale(objects.read(item), scaling))
     scale = Item(item.namespace, item.name, item.uid, item.revision, 0, data)
-    return forms.one(replace(call, served=SCALE), scale)
+    return answer.one(replace(call, served=SCALE), scale)
 
 
 def read(obj: Any, path: Path) -> Any:

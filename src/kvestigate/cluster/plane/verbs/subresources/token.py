@@ -11,7 +11,7 @@ from kvestigate.cluster.plane.model import metadata
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
-from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import writing
 from kvestigate.errors import BadRequest, Conflict, NotFound
@@ -56,7 +56,7 @@ async def create_token(call: Call) -> Response:
         "spec": spec,
         "status": {"token": token, "expirationTimestamp": expires},
     }
-    return forms.made(call, response)
+    return answer.made(call, response)
 
 
 async def _admitted(call: Call, request: Object) -> tuple[Object, Item]:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kvestigate.cluster.plane.front.aggregation import Aggregated
 from kvestigate.cluster.plane.model.kind import Kind
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.response import answer
+from kvestigate.cluster.plane.verbs.lookup import Aggregated
 from kvestigate.http.message import Response
 from kvestigate.kube.resources import Resource
 from tests.cluster.plane.conftest import JANE, Api

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvestigate.cluster.plane.store.body import HOLE, fill, hollow, reopened
+from kvestigate.cluster.plane.store.model import HOLE, fill, hollow, reopened
 
 TEXT = st.text(max_size=20) | st.sampled_from(["\0", '"\0"', '"resourceVersion":"1"', "\\"])
 
