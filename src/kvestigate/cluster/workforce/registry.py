@@ -130,7 +130,7 @@ class WorkerRegistry:
             del self._planes.times.moving[plane.name]
         now = workers.loop.time()
         if now != before.now:
-            await plane.write(timing.put(plane.tip, replace(before, now=now)), ACTOR)
+            await plane.write(timing.put(plane.tip, replace(before, now=now)), ACTOR, before.now)
         reached = plane.state.revision
         return StepResult(now, reached, reached - revision, step.idle)
 

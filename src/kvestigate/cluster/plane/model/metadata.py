@@ -99,11 +99,11 @@ def carry_over(new: Object, old: Object) -> None:
     meta.pop("selfLink", None)
 
 
-def merge_owners(obj: Object) -> str:
-    """Keep each owner reference once. Returns a warning if one was repeated."""
+def merge_owners(obj: Object, warnings: list[str]) -> None:
+    """Keep each owner reference once, and warn if one was repeated."""
     owners = obj["metadata"].get("ownerReferences")
     if not owners or len(owners) == 1:
-        return ""
+        return
     kept: list[Object] = []
     repeated: list[str] = []
     for owner in owners:
@@ -112,9 +112,9 @@ def merge_owners(obj: Object) -> str:
         elif (uid := str(owner.get("uid"))) not in repeated:
             repeated.append(uid)
     if not repeated:
-        return ""
+        return
     obj["metadata"]["ownerReferences"] = kept
-    return (
+    warnings.append(
         ".metadata.ownerReferences contains duplicate entries; API server dedups owner references "
         "in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
         f"duplicate UID(s) observed: {', '.join(repeated)}"
@@ -126,12 +126,6 @@ def advance_generation(new: Object, old: Object, kind: Kind) -> None:
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def check(obj: Object, kind: Kind) -> list[Cause]:
-    """What is wrong with the metadata of a new object."""
-    meta = obj["metadata"]
-    return _check_whole(meta, kind)
-
-
 def check_changed(new: Object, old: Object, kind: Kind) -> list[Cause]:
     """What is wrong with the metadata of a changed object.
 
@@ -141,7 +135,7 @@ def check_changed(new: Object, old: Object, kind: Kind) -> list[Cause]:
     meta, before = new["metadata"], old["metadata"]
     if [*map(meta.get, _JUDGED)] == [*map(before.get, _JUDGED)]:
         return []  # it was fine before
-    whole, step = _check_whole(meta, kind), _check_step(meta, before)
+    whole, step = check(meta, kind), _check_step(meta, before)
     if not (whole or step):
         return []
     finalizers = meta.get("finalizers") or []
@@ -152,7 +146,8 @@ def check_changed(new: Object, old: Object, kind: Kind) -> list[Cause]:
     return found + whole if kind.judges_whole else found
 
 
-def _check_whole(meta: Object, kind: Kind) -> list[Cause]:
+def check(meta: Object, kind: Kind) -> list[Cause]:
+    """What is wrong with the metadata of a new object."""
     finalizers = meta.get("finalizers")
     found = _check_names(meta, kind)
     if (generation := meta.get("generation", 0)) < 0:

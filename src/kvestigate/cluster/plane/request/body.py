@@ -6,9 +6,9 @@ path names, in four steps, each with its own error:
 1. **`read`**: bytes to a dict. What is not JSON, YAML or protobuf is a 400 that says where. Keys
    given twice are remembered (`Repeated`): JSON decoders keep the last in silence, but
    `fieldValidation=Strict` must refuse them.
-2. **`check_identity`**: `kind` and `apiVersion` may be left out of a built-in object, but must not
+2. **`identify`**: `kind` and `apiVersion` may be left out of a built-in object, but must not
    be another kind's. Custom resources must state both.
-3. **`normal_form`**: fields that the type does not know and values of the wrong type. A wrong type
+3. **`fit`**: fields that the type does not know and values of the wrong type. A wrong type
    is always a 400. Unknown and repeated fields are refused, sent back as warnings or ignored, as
    `fieldValidation` asks. What is left is the object as decoding into Go's struct and encoding
    again would leave it: nulls and empty values that Go omits are gone, quantities and times are
@@ -17,8 +17,8 @@ path names, in four steps, each with its own error:
 
 Most bodies are fine, so step 3 first asks `Kind.tidied`, which walks an object once and gives up at
 the first doubt; only then are problems collected and the object rebuilt. A patch knows even more:
-what it left alone was in normal form before. `fit` with `known` looks only at the parts that are
-not the very same objects as in the stored one (`_unshared`); that is most of the speed of a PATCH.
+what it left alone was in normal form before. `refit` looks only at the parts that are not the very
+same objects as in the stored one (`_unshared`); that is most of the speed of a PATCH.
 
 `Misfit` says why a value does not fit; the verb decides which error that becomes, because
 kube-apiserver words it differently for a body, a patch and an apply.
@@ -49,11 +49,24 @@ def decode(call: Call) -> Object:
     obj, repeated = read(call.request.body, call.request.headers.get("content-type"), call.served)
     if call.served.type is None:
         _check_custom_identity(obj, call)
-    else:
-        check_identity(obj, call.served)
     if obj.get("metadata") is None:
         obj["metadata"] = {}
-    return call.served.to_stored(normal_form(obj, call, repeated))
+    return call.served.to_stored(accepted(obj, call, repeated))
+
+
+def accepted(obj: Object, call: Call, repeated: Repeated) -> Object:
+    """The normal form of an object; BadRequest if it is of another kind or does not fit its own."""
+    kind = call.served
+    try:
+        if kind.type is not None:
+            identify(obj, kind)
+        return fit(obj, call, repeated)
+    except Misfit as misfit:
+        version = (obj.get("apiVersion") or "").rpartition("/")[2] or kind.resource.version
+        raise BadRequest(
+            f'{obj.get("kind") or kind.resource.kind} in version "{version}" cannot be handled as '
+            f"a {kind.resource.kind}: {misfit}"
+        ) from None
 
 
 def parse(data: bytes, content_type: str, kind: Kind) -> Object:
@@ -96,19 +109,6 @@ class Misfit(Exception):
     """A value does not fit the kind. The verb decides which error this becomes."""
 
 
-def check_identity(obj: Object, kind: Kind) -> None:
-    """Refuse a kind or apiVersion other than the path's; both may be left out."""
-    try:
-        identify(obj, kind)
-    except Misfit as misfit:
-        told_kind, told_version = obj.get("kind"), obj.get("apiVersion") or ""
-        version = told_version.rpartition("/")[2] or kind.resource.version
-        raise BadRequest(
-            f'{told_kind or kind.resource.kind} in version "{version}" cannot be handled as a '
-            f"{kind.resource.kind}: {misfit}"
-        ) from None
-
-
 def _check_custom_identity(obj: Object, call: Call) -> None:
     """Refuse a custom resource whose kind or apiVersion is missing or wrong."""
     resource = call.served.resource
@@ -132,6 +132,7 @@ def _check_custom_identity(obj: Object, call: Call) -> None:
 
 
 def identify(obj: Object, kind: Kind) -> None:
+    """Raise Misfit if kind or apiVersion are not those of the path; both may be left out."""
     resource = kind.resource
     told_kind = obj.get("kind") or resource.kind
     told_version = obj.get("apiVersion") or resource.api_version
@@ -176,31 +177,17 @@ def internal_type(kind: Kind) -> str:
 _PACKAGES = {"": "core", "events": "core"}
 
 
-def normal_form(obj: Object, call: Call, repeated: Repeated = ONCE) -> Object:
-    """The object as its type keeps it; misfits are treated as `fieldValidation` asks."""
-    try:
-        return fit(obj, call, repeated)
-    except Misfit as misfit:
-        resource = call.served.resource
-        raise BadRequest(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
-            f"{resource.kind}: {misfit}"
-        ) from None
+def refit(obj: Object, known: Object, call: Call, repeated: Repeated) -> Object:
+    """What `fit` returns for a patched object; `known` is the object before, in its normal form.
 
-
-def fit(
-    obj: Object, call: Call, repeated: Repeated = ONCE, *, known: Object | None = None
-) -> Object:
-    """The object in its normal form; raises `Misfit`.
-
-    `known` is an object in its normal form: parts that `obj` shares with it are not checked again.
+    Parts that both share are not checked again.
     """
-    if known is None or call.served.type is None or not _goes_on(obj, known):
-        return _fit(obj, call, repeated)
+    if call.served.type is None or not _goes_on(obj, known):
+        return fit(obj, call, repeated)
     meta = obj["metadata"]
     part, part_of_meta = _unshared(obj, known), _unshared(meta, known["metadata"])
     touched = {**part, "metadata": part_of_meta}
-    fitted = _fit(touched, call, repeated)
+    fitted = fit(touched, call, repeated)
     if fitted is touched:
         return obj
     renewed_meta = _renewed(meta, part_of_meta, fitted["metadata"])
@@ -235,7 +222,11 @@ def _goes_on(obj: Object, known: Object) -> bool:
     )
 
 
-def _fit(obj: Object, call: Call, repeated: Repeated) -> Object:
+def fit(obj: Object, call: Call, repeated: Repeated = ONCE) -> Object:
+    """The object in its normal form; Misfit if it does not fit the kind.
+
+    Unknown and repeated fields are treated as `fieldValidation` asks.
+    """
     if repeated is ONCE and (tidy := call.served.tidied(obj)) is not None:
         return tidy
     found = call.served.problems(obj)

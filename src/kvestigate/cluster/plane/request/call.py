@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from random import Random
 
 import msgspec
@@ -17,7 +17,7 @@ from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import User
 from kvestigate.cluster.plane.request.fairness import Fairness
 from kvestigate.cluster.plane.request.negotiate import Representation
-from kvestigate.cluster.plane.store.model import Item
+from kvestigate.cluster.plane.store.model import Change, Item, Mutation
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.errors import AlreadyExists, BadRequest, Conflict, NotFound
@@ -89,6 +89,10 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     def scene(self, state: PlaneState) -> Scene:
         return Scene(state, self.user, self.clock.now(), self.info.subresource)
+
+    def commit(self, mutations: Sequence[Mutation]) -> Awaitable[list[Change]]:
+        """Store mutations in the name of the user, all of them or none."""
+        return self.plane.commit(mutations, self.user.name, self.clock.now())
 
     @property
     def namespace(self) -> str:

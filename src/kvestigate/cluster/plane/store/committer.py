@@ -92,7 +92,9 @@ class Committer:
             return None
         if self._task is None and not self._queue and self._home is not None:
             self._home.call_soon(self._begin)
-        return self._enqueue(decision)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append((decision, done))
+        return done
 
     async def settled(self, decision: Decision) -> None:
         """Submit and wait. Who stops waiting does not stop the write."""
@@ -139,11 +141,6 @@ class Committer:
         self._begin()
         if self._task is not None:
             await self._task
-
-    def _enqueue(self, decision: Decision) -> asyncio.Future[None]:
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append((decision, done))
-        return done
 
     def _begin(self) -> None:
         """Commit together what was decided in one turn of the loop."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from kvestigate.cluster.plane.store.errors import Compacted
 from kvestigate.cluster.plane.store.model import Change, total_bytes
-from kvestigate.cluster.plane.store.state import PlaneState
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class Journal:
         self._most = retention.changes + retention.changes // 10
         self._oldest = retention.seconds * 1.1
         self._fullest = retention.total_bytes * 1.1
-        self._clock = clock
+        self.clock = clock
         self._arrivals: deque[tuple[float, History, int]] = deque()
         """(time, history, its last revision then) of each append, so the oldest goes first. The
         time is ours, as changes may be dated by another."""
@@ -91,20 +90,13 @@ class Journal:
         self._count = 0
         self.listener: Callable[[str], None] | None = None
         """Called with the name of every plane that has changed."""
-        self.time_of: Callable[[str, PlaneState], float | None] = lambda name, state: None
-        """The time of planes that have one of their own."""
-
-    def date(self, name: str, state: PlaneState) -> float:
-        """The time of a change that is made now in the plane of that name and state."""
-        own = self.time_of(name, state)
-        return self._clock() if own is None else own
 
     def append(self, history: History, changes: Sequence[Change]) -> list[History]:
         """Add the changes; the histories that were trimmed to make room."""
         if not changes:
             return []
         history.extend(changes)
-        now = self._clock()
+        now = self.clock()
         self._admit(history, changes, now)
         if len(history) <= self._most and not self._is_over(now):
             return []
@@ -113,7 +105,7 @@ class Journal:
     def adopt(self, history: History) -> None:
         """Count a history that was loaded with its changes."""
         if len(history):
-            self._admit(history, history.since(history.compacted), self._clock())
+            self._admit(history, history.since(history.compacted), self.clock())
 
     def forget(self, history: History) -> None:
         """Its plane is gone."""

@@ -99,20 +99,24 @@ class Plane:
         """The oldest revision that can be watched from."""
         return self.history.compacted
 
-    async def commit(self, mutations: Sequence[Mutation], actor: str = "") -> list[Change]:
+    async def commit(
+        self, mutations: Sequence[Mutation], actor: str = "", now: float | None = None
+    ) -> list[Change]:
         """All of the mutations, or none and Refused. Returns when they are durable.
+
+        `now`: the time of the changes; without it, that of the store's clock.
 
         Each gets its own revision, so that a watch can resume between any two; they become
         visible together. A refusal is reported only when the write that caused it is durable
         too: whoever reads after it sees what stood in the way.
         """
         while True:
-            await self._free()
+            if self._waiting is not None:
+                await self._free()
             self.require_open()
             try:
-                changes, state = apply(
-                    self._tip, mutations, actor, self._journal.date(self.name, self.state)
-                )
+                time = self._journal.clock() if now is None else now
+                changes, state = apply(self._tip, mutations, actor, time)
             except Refused:
                 if await self._stands():
                     raise
@@ -126,12 +130,16 @@ class Plane:
                         continue
             return changes
 
-    async def write(self, mutation: Mutation, actor: str = "") -> Change:
+    async def write(self, mutation: Mutation, actor: str = "", now: float | None = None) -> Change:
         """Commit one mutation."""
-        return (await self.commit((mutation,), actor))[0]
+        return (await self.commit((mutation,), actor, now))[0]
 
     async def restore(
-        self, state: PlaneState, actor: str = "", breathe: Breathe = _at_once
+        self,
+        state: PlaneState,
+        actor: str = "",
+        breathe: Breathe = _at_once,
+        now: float | None = None,
     ) -> list[Change]:
         """Write what it takes to have the objects of `state` again, at once.
 
@@ -145,7 +153,8 @@ class Plane:
             while True:
                 self.require_open()
                 tip = self._tip
-                changes, restored = await self._way_to(state, actor, breathe)
+                time = self._journal.clock() if now is None else now
+                changes, restored = await self._way_to(state, actor, time, breathe)
                 self.require_open()
                 if self._tip is not tip:
                     continue  # another server was faster
@@ -162,10 +171,10 @@ class Plane:
                     writer.set_result(None)
 
     async def _way_to(
-        self, state: PlaneState, actor: str, breathe: Breathe
+        self, state: PlaneState, actor: str, now: float, breathe: Breathe
     ) -> tuple[list[Change], PlaneState]:
         """The changes that lead there from the tip, and where they lead."""
-        reached, now = self._tip, self._journal.date(self.name, self.state)
+        reached = self._tip
         mutations = way_back(reached, state)
         changes: list[Change] = []
         while some := list(islice(mutations, _AT_ONCE)):

@@ -75,20 +75,17 @@ class Bucket:
         self.touched: tuple[str, ...] = ()
 
     def put(self, item: Item) -> Bucket:
-        items = self.items.set(item.name, item)
-        if len(items) == len(self.items):
-            return self._followed(Bucket(items, self._order, self._drift), item.name)
-        return self._drifted(items, item.name)
+        return self._next(self.items.set(item.name, item), item.name)
 
     def remove(self, name: str) -> Bucket:
-        return self._drifted(self.items.delete(name), name)
+        return self._next(self.items.delete(name), name)
 
-    def _drifted(self, items: Map[str, Item], name: str) -> Bucket:
-        if self._order is None or len(self._drift) >= _DRIFT:
-            return self._followed(Bucket(items), name)
-        return self._followed(Bucket(items, self._order, (*self._drift, name)), name)
-
-    def _followed(self, bucket: Bucket, name: str) -> Bucket:
+    def _next(self, items: Map[str, Item], name: str) -> Bucket:
+        """The bucket with these items; `name` is the one that came, went or changed."""
+        order, drift = self._order, self._drift
+        if order is not None and len(items) != len(self.items):
+            order, drift = (order, (*drift, name)) if len(drift) < _DRIFT else (None, ())
+        bucket = Bucket(items, order, drift)
         if self.derived is not None and len(self.touched) < _DRIFT:
             bucket.derived = self.derived
             bucket.touched = (*self.touched, name)

@@ -89,10 +89,6 @@ class Store(Feed):
         """Tell `listener` the name of every plane that changes, at once; None: nobody."""
         self._journal.listener = listener
 
-    def tell_time(self, time_of: Callable[[str, PlaneState], float | None]) -> None:
-        """Date the changes of planes that have a time of their own by it; None: they have none."""
-        self._journal.time_of = time_of
-
     async def idle(self) -> None:
         """Wait until everything written is durable and what nobody needs has been removed."""
         await self._committer.idle()

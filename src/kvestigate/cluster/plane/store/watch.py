@@ -256,18 +256,14 @@ class Hub:
         self._tell(len(self._untold))
 
     def _deliver(self) -> None:
-        self._prepare()
+        """Tell some subscribers of the newest changes, and see to it that the others are told."""
+        if not self._untold:
+            self._prepare()
         loop = asyncio.get_running_loop()
-        if isinstance(loop, SteppedLoop):  # it may stand still before there is another turn
-            self._tell(len(self._untold))
-            self._telling = False
-        else:
-            self._tell_some(loop)
-
-    def _tell_some(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._tell(AT_ONCE)
+        # A stepped loop may stand still before there is another turn.
+        self._tell(len(self._untold) if isinstance(loop, SteppedLoop) else AT_ONCE)
         if self._untold:
-            loop.call_soon(self._tell_some, loop)
+            loop.call_soon(self._deliver)
         elif self._pending:
             self._schedule()
         else:

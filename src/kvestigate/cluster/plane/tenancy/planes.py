@@ -22,7 +22,6 @@ class Planes:
         self.template = template(clock.now())
         """The state of a new plane."""
         self.times = Times(clock)
-        store.tell_time(self.times.own)
         self.workforce: Workforce = Idle()
         """Runs controllers: steps planes with a virtual clock, and may work on the others."""
         self.on_delete: list[Callable[[str], None]] = []

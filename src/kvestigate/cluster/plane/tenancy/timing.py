@@ -154,14 +154,6 @@ class Times:
         self.moving: dict[str, Clock] = {}
         """Clocks of the planes that are being stepped: ahead of what their states say."""
 
-    def own(self, name: str, state: PlaneState) -> float | None:
-        """The virtual time of a plane; None: it has none of its own."""
-        moving = self.moving.get(name)
-        if moving is not None:
-            return moving.now()
-        timing = timing_of(state)
-        return None if timing is None else timing.now
-
     def clock(self, plane: Plane | None) -> Clock:
         if plane is None or (timing := timing_of(plane.state)) is None:
             return self.wall

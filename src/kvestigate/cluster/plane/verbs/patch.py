@@ -78,7 +78,7 @@ def patched(call: Call, change: Change, current: Object) -> Object:
         altered["metadata"] = {}
     try:
         body.identify(altered, call.served)
-        fitted = body.fit(altered, call, change.repeated, known=converted)
+        fitted = body.refit(altered, converted, call, change.repeated)
     except body.Misfit as misfit:
         raise _refusal(call, change, altered, str(misfit)) from None
     check_name(fitted["metadata"].get("name") or "", call.info.name)

@@ -85,7 +85,7 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     if obj["metadata"].get("resourceVersion", "") not in ("", "0"):
         raise ApiError("resourceVersion should not be set on objects to be created")
     check_namespace(call, obj)
-    _merge_owners(call, obj)
+    metadata.merge_owners(obj, call.warnings)
     metadata.begin(obj, kind, call.namespace, call.clock.now(), call.random)
     submitted_status = None
     if kind.has_status and not kind.keeps_status_on_create:
@@ -99,14 +99,14 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     admit(write)
     webhooks = asking(write, call.backends, call.random)
     if webhooks is not None and await _mutate_new(webhooks, kind, obj, submitted_status):
-        _merge_owners(call, obj)
+        metadata.merge_owners(obj, call.warnings)
     await call.breathe()
     # The newest state: addresses and ports that are free in it are allocated from here on.
     scene = write.scene = call.scene(call.plane.tip)
     # After admission: what the server derives (a pod's QoS class) depends on what rules added.
     kind.on_create(obj, scene)
     judge = call.served.judge
-    problems = metadata.check(obj, kind)
+    problems = metadata.check(obj["metadata"], kind)
     problems += judge.validate(obj, scene)
     problems += judge.validate_create(obj, scene)
     if call.served is not judge:
@@ -197,7 +197,7 @@ async def _prepare_update(
     """Default, admit and validate a changed object; ApiError if it is refused."""
     kind = call.kind
     check_namespace(call, new)
-    _merge_owners(call, new)
+    metadata.merge_owners(new, call.warnings)
     status = call.info.subresource in kind.status_subresources
     _carry_over(new, old, kind, status=status)
     kind.default_changed(new, old)
@@ -211,7 +211,7 @@ async def _prepare_update(
     webhooks = asking(write, call.backends, call.random)
     # On an update, the rules that are built in see the object after webhooks changed it.
     if webhooks is not None and await webhooks.mutate(lambda write: None):
-        _merge_owners(call, new)
+        metadata.merge_owners(new, call.warnings)
         _carry_over(new, old, kind, status=status)
     kind.on_update(new, old, scene)
     admit(write)
@@ -245,11 +245,6 @@ def _carry_over(new: Object, old: Object, kind: Kind, *, status: bool) -> None:
         _restore(new, old, "status")
 
 
-def _merge_owners(call: Call, obj: Object) -> None:
-    if warning := metadata.merge_owners(obj):
-        call.warnings.append(warning)
-
-
 def check_namespace(call: Call, obj: Object) -> None:
     meta = obj["metadata"]
     namespace = meta.get("namespace") or ""
@@ -268,7 +263,7 @@ async def commit_new(call: Call, new: New) -> Item:
             raise call.already_exists(put.name)
         return dry_run_item(call, put.body, put.name)
     try:
-        changes = await call.plane.commit([put, *new.extra], call.user.name)
+        changes = await call.commit([put, *new.extra])
     except Exists:
         raise call.already_exists(put.name) from None
     return changes[0].item
@@ -350,7 +345,7 @@ def _alterable(call: Call, item: Item, old: Object) -> Object:
 
 async def commit(call: Call, mutations: list[Mutation]) -> list[Change]:
     """Commit mutations; the removal of a CustomResourceDefinition ends the watches of its kind."""
-    changes = await call.plane.commit(mutations, call.user.name)
+    changes = await call.commit(mutations)
     for change in changes:
         if change.resource == DEFINITIONS and change.type is ChangeType.DELETED:
             plural, _, group = change.item.name.partition(".")

@@ -74,13 +74,13 @@ async def restore(errand: Errand) -> Response:
     if back.seed is not None and timing.timing_of(state) is None:
         raise errors.BadRequest(f'seed: plane "{plane.name}" runs on the wall clock')
     errand.planes.workforce.dismiss(plane.name)
-    changes = await plane.restore(state, errand.user.name, errand.breathe)
+    changes = await plane.restore(state, errand.user.name, errand.breathe, errand.clock.now())
     for change in changes:
         if change.resource == DEFINITIONS and change.type is ChangeType.DELETED:
             plural, _, group = change.item.name.partition(".")
             plane.end_watches((group, plural))
     if (clock := timing.resumed(state, plane.tip, back.seed)) is not None:
-        await plane.write(clock, errand.user.name)
+        await plane.write(clock, errand.user.name, errand.planes.times.clock(plane).now())
     errand.planes.workforce.adopt(plane)
     told = {"resourceVersion": str(plane.state.revision), "changes": len(changes)}
     return answer.json_value({"cluster": plane.name, **told})

@@ -52,7 +52,7 @@ async def _bind(call: Call, binding: Object) -> Response:
         if call.dry_run:
             break
         try:
-            await call.plane.write(objects.put(pod, call.kind, item.revision), call.user.name)
+            await call.commit([objects.put(pod, call.kind, item.revision)])
         except Mismatch:
             continue  # another writer was faster: decide again
         except Missing:

@@ -44,7 +44,7 @@ async def create_eviction(call: Call) -> Response:
         if options.dryRun:
             break
         try:
-            await call.plane.commit(mutations, call.user.name)
+            await call.commit(mutations)
         except Mismatch:
             continue
         except Missing:
@@ -61,10 +61,9 @@ def _decode(call: Call) -> Object:
     eviction, repeated = body.read(request.body, media, EVICTION)
     if eviction.get("apiVersion") == "policy/v1beta1":
         eviction["apiVersion"] = "policy/v1"  # the same fields
-    body.check_identity(eviction, EVICTION)
     if not isinstance(eviction.get("metadata"), dict):
         eviction["metadata"] = {}
-    eviction = body.normal_form(eviction, replace(call, served=EVICTION), repeated)
+    eviction = body.accepted(eviction, replace(call, served=EVICTION), repeated)
     if eviction["metadata"].get("name") != call.info.name:
         raise BadRequest("name in URL does not match name in Eviction object")
     writing.check_namespace(call, eviction)
