@@ -90,8 +90,7 @@ class Committer:
         if not self._backend.durable:
             decision.settle()
             return None
-        if self._task is None and not self._queue and self._home is not None:
-            self._home.call_soon(self._begin)
+        self._start()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append((decision, done))
         return done
@@ -131,64 +130,62 @@ class Committer:
 
     async def idle(self) -> None:
         """Wait until everything decided is durable and everything to clean is clean."""
-        self._begin()
+        self._start()
         if self._task is not None:
             await asyncio.shield(self._task)
 
     async def close(self) -> None:
         """Settle what was decided; take nothing more."""
         self._closing = True
-        self._begin()
+        if self._queue:
+            self._start()
         if self._task is not None:
             await self._task
 
-    def _begin(self) -> None:
-        """Commit together what was decided in one turn of the loop."""
-        if self._task is None and self._queue:
-            size = self._under_way = len(self._queue)
-            commit = self._backend.commit([decision.step for decision, _ in self._queue])
-            self._task = asyncio.get_running_loop().create_task(self._run(commit, size))
+    def _start(self) -> None:
+        """Have the task run: it commits together what was decided until its turn comes."""
+        if self._task is None and self._home is not None:
+            self._task = self._home.create_task(self._run())
 
-    async def _run(self, commit: Awaitable[Refusals] | None, size: int) -> None:
+    async def _run(self) -> None:
         """Commit until there is nothing left to write and nothing left to clean."""
         commits = 0
         try:
             while True:
-                if commit is not None:
+                if self._queue and commits < _COMMITS:
                     commits += 1
-                    self._under_way = size
-                    await self._outcome(commit, size)
-                    self._under_way = 0
-                # The writers just acknowledged come back in this turn; let them form a group.
-                await asyncio.sleep(0)
-                size = len(self._queue)
-                if size and commits < _COMMITS:
-                    commit = self._backend.commit([decision.step for decision, _ in self._queue])
-                    continue
-                commit, commits = None, 0
-                if (self._closing and not size) or not await self._more_after_tidying():
+                    await self._commit()
+                    # The writers just acknowledged come back in this turn; let them form a group.
+                    await asyncio.sleep(0)
+                elif not (self._backend.untidy and await self._tidy()) and not self._queue:
                     return
+                else:
+                    commits = 0
         finally:
             self._task = None
 
-    async def _outcome(self, commit: Awaitable[Refusals], size: int) -> None:
+    async def _commit(self) -> None:
+        size = self._under_way = len(self._queue)
         try:
-            refusals = await commit
+            refusals = await self._backend.commit([decision.step for decision, _ in self._queue])
         except StoreFailed as error:
             self._fail(error)
         else:
             self._settle(size, refusals)
+        self._under_way = 0
         curious, self._curious = self._curious, []
         for waiting in curious:
             if not waiting.done():
                 waiting.set_result(None)
 
-    async def _more_after_tidying(self) -> bool:
+    async def _tidy(self) -> bool:
+        """Clean a bit; whether there is more to clean."""
+        if self._closing:
+            return False
         try:
-            more = await self._backend.tidy()
+            return await self._backend.tidy()
         except StoreFailed:
-            more = False  # it is tried again after the next write, which reports the failure
-        return more or bool(self._queue)
+            return False  # it is tried again after the next write, which reports the failure
 
     def _settle(self, size: int, refusals: Refusals = NO_REFUSALS) -> None:
         settled, self._queue = self._queue[:size], self._queue[size:]

@@ -30,44 +30,35 @@ class Retention:
 class History:
     """The retained changes of one plane, oldest first."""
 
-    __slots__ = ("_changes", "compacted", "plane")
+    __slots__ = ("changes", "compacted", "plane")
 
     def __init__(self, plane: str, compacted: int, changes: Sequence[Change] = ()) -> None:
         self.plane = plane
         self.compacted = compacted
         """Changes up to this revision are gone; watching from here still works."""
-        self._changes = list(changes)
-
-    def __len__(self) -> int:
-        return len(self._changes)
+        self.changes = list(changes)
 
     def since(self, revision: int) -> list[Change]:
         """All changes after `revision`, or Compacted when some of them are gone."""
         if revision < self.compacted:
             raise Compacted(revision, self.compacted)
-        return self._changes[self._after(revision) :]
-
-    def extend(self, changes: Sequence[Change]) -> None:
-        self._changes.extend(changes)
+        return self.changes[self._after(revision) :]
 
     def restart(self, compacted: int, changes: Sequence[Change]) -> None:
         """Begin anew with what was loaded."""
         self.compacted = compacted
-        self._changes = list(changes)
-
-    def revision_of(self, index: int) -> int:
-        return self._changes[index].revision
+        self.changes = list(changes)
 
     def drop(self, revision: int) -> int:
         """Forget the changes up to `revision`; the bytes they held."""
         end = self._after(revision)
-        freed = total_bytes(self._changes[:end])
-        del self._changes[:end]
+        freed = total_bytes(self.changes[:end])
+        del self.changes[:end]
         self.compacted = max(self.compacted, revision)
         return freed
 
     def _after(self, revision: int) -> int:
-        return bisect_right(self._changes, revision, key=_revision)
+        return bisect_right(self.changes, revision, key=_revision)
 
 
 def _revision(change: Change) -> int:
@@ -95,21 +86,21 @@ class Journal:
         """Add the changes; the histories that were trimmed to make room."""
         if not changes:
             return []
-        history.extend(changes)
+        history.changes.extend(changes)
         now = self.clock()
         self._admit(history, changes, now)
-        if len(history) <= self._most and not self._is_over(now):
+        if len(history.changes) <= self._most and not self._is_over(now):
             return []
         return self._trim(history, now)
 
     def adopt(self, history: History) -> None:
         """Count a history that was loaded with its changes."""
-        if len(history):
-            self._admit(history, history.since(history.compacted), self.clock())
+        if history.changes:
+            self._admit(history, history.changes, self.clock())
 
     def forget(self, history: History) -> None:
         """Its plane is gone."""
-        self._drop(history, history.revision_of(-1) if len(history) else history.compacted)
+        self._drop(history, history.changes[-1].revision if history.changes else history.compacted)
 
     def _admit(self, history: History, changes: Sequence[Change], now: float) -> None:
         self._bytes += total_bytes(changes)
@@ -117,9 +108,9 @@ class Journal:
         self._arrivals.append((now, history, changes[-1].revision))
 
     def _drop(self, history: History, revision: int) -> None:
-        before = len(history)
+        before = len(history.changes)
         self._bytes -= history.drop(revision)
-        self._count -= before - len(history)
+        self._count -= before - len(history.changes)
         if len(self._arrivals) > 2 * self._count + 1000:
             # Planes that forget by count leave their arrivals behind.
             live = (each for each in self._arrivals if each[2] > each[1].compacted)
@@ -127,9 +118,9 @@ class Journal:
 
     def _trim(self, history: History, now: float) -> list[History]:
         trimmed: dict[str, History] = {}
-        if len(history) > self._most:
-            excess = len(history) - self._retention.changes
-            self._drop(history, history.revision_of(excess - 1))
+        if len(history.changes) > self._most:
+            excess = len(history.changes) - self._retention.changes
+            self._drop(history, history.changes[excess - 1].revision)
             trimmed[history.plane] = history
         for old in self._expired(now):
             trimmed[old.plane] = old

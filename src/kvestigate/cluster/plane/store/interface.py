@@ -138,6 +138,10 @@ class Backend(Protocol):
         """Has another server written since? What it wrote is reported first. None: there is
         no other server."""
 
+    @property
+    def untidy(self) -> bool:
+        """Whether there is something to clean after the last commit."""
+
     async def tidy(self) -> bool:
         """A bounded piece of cleaning, when nothing is waiting to be written; True: more to do."""
 

@@ -10,6 +10,7 @@ from kvestigate.cluster.plane.store.interface import Backend, Feed, Loaded, Refu
 
 class MemoryBackend(Backend):
     durable = False
+    untidy = False
 
     async def open(self, feed: Feed) -> Sequence[str]:
         return ()

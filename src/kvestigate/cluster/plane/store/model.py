@@ -78,9 +78,6 @@ class Change(Struct, gc=False):
     """Who did it: the user name of the request."""
     time: float
     """Unix seconds."""
-    frame: object = None
-    """For whoever encodes changes: keep the encoding here and it is made once for all watchers.
-    Bytes, or a tuple of them; anything that could hold a cycle would leak."""
 
 
 class Put(Struct, frozen=True, gc=False):

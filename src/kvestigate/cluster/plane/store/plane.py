@@ -51,11 +51,11 @@ class Plane:
         "_journal",
         "_pins",
         "_setbacks",
-        "_tip",
         "_waiting",
         "history",
         "name",
         "state",
+        "tip",
     )
 
     def __init__(
@@ -69,7 +69,9 @@ class Plane:
         self.name = history.plane
         self.state = state
         """Everything that is durable. Hold on to it and you have a snapshot."""
-        self._tip = state
+        self.tip = state
+        """The state by which the next write is judged. Read here to modify and write without
+        losing a race against writes that are still on their way to disk."""
         self.history = history
         self._committer = committer
         self._journal = journal
@@ -82,12 +84,6 @@ class Plane:
         """How often decided writes did not happen."""
         self._waiting: list[asyncio.Future[None]] | None = None
         """Writers that wait for the plane to be restored; None: it is not being restored."""
-
-    @property
-    def tip(self) -> PlaneState:
-        """The state by which the next write is judged. Read here to modify and write without
-        losing a race against writes that are still on their way to disk."""
-        return self._tip
 
     @property
     def watchers(self) -> int:
@@ -116,7 +112,7 @@ class Plane:
             self.require_open()
             try:
                 time = self._journal.clock() if now is None else now
-                changes, state = apply(self._tip, mutations, actor, time)
+                changes, state = apply(self.tip, mutations, actor, time)
             except Refused:
                 if await self._stands():
                     raise
@@ -152,11 +148,11 @@ class Plane:
         try:
             while True:
                 self.require_open()
-                tip = self._tip
+                tip = self.tip
                 time = self._journal.clock() if now is None else now
                 changes, restored = await self._way_to(state, actor, time, breathe)
                 self.require_open()
-                if self._tip is not tip:
+                if self.tip is not tip:
                     continue  # another server was faster
                 if changes and (done := self._append(changes, restored)) is not None:
                     try:
@@ -174,7 +170,7 @@ class Plane:
         self, state: PlaneState, actor: str, now: float, breathe: Breathe
     ) -> tuple[list[Change], PlaneState]:
         """The changes that lead there from the tip, and where they lead."""
-        reached = self._tip
+        reached = self.tip
         mutations = way_back(reached, state)
         changes: list[Change] = []
         while some := list(islice(mutations, _AT_ONCE)):
@@ -277,14 +273,14 @@ class Plane:
             self._hub.publish(changes)
         else:
             self._hub = None
-        if self._ahead and self._tip is state:
+        if self._ahead and self.tip is state:
             self._catch_up()
         if self._journal.listener is not None:
             self._journal.listener(self.name)
 
     def follow(self, changes: Sequence[Change]) -> bool:
         """Make the changes of other servers visible that are new; False if some are missing."""
-        if self._tip is not self.state:
+        if self.tip is not self.state:
             # Either these doom our writes under way or are these very writes: wait and see.
             self._ahead = [*(self._ahead or ()), *changes]
             return True
@@ -296,7 +292,7 @@ class Plane:
             elif change.revision > state.revision:
                 return False
         if fresh:
-            self._tip = state
+            self.tip = state
             self.ingest(fresh, state)
         return True
 
@@ -309,7 +305,7 @@ class Plane:
             self.history.restart(loaded.compacted, loaded.changes)
             self._journal.adopt(self.history)
             hub, self._hub, self._ahead = self._hub, None, None
-            self.state = self._tip = loaded.state
+            self.state = self.tip = loaded.state
             if hub is not None:
                 hub.end(Compacted(hub.delivered, loaded.compacted))
         self._pins = loaded.checkpoints or None
@@ -329,7 +325,7 @@ class Plane:
 
     async def settled(self) -> None:
         """Wait until of the writes that are on their way to disk some more are there."""
-        if self._tip is not self.state:
+        if self.tip is not self.state:
             await self._committer.progress()
 
     def require_open(self) -> None:
@@ -366,7 +362,7 @@ class Plane:
 
     def _append(self, changes: Sequence[Change], state: PlaneState) -> asyncio.Future[None] | None:
         """None: it is durable already."""
-        self._tip = state
+        self.tip = state
         return self._committer.submit(
             Decision(
                 Appended(self.name, changes), partial(self.ingest, changes, state), self._revert
@@ -374,7 +370,7 @@ class Plane:
         )
 
     def _revert(self) -> None:
-        self._tip = self.state
+        self.tip = self.state
         self._setbacks += 1
         self._catch_up()
 
@@ -388,7 +384,7 @@ class Plane:
 
     async def _stands(self) -> bool:
         """Whether a refusal rests on what is durable, and on all of it."""
-        if self._tip is self.state:
+        if self.tip is self.state:
             newer = self._committer.newer(self.name, self.state.revision)
             return newer is None or not await newer
         before = self._setbacks

@@ -5,10 +5,10 @@ batches of changes in order, without gap or repeat. The framer turns each change
 that this client has to see, in the form that it asked for (object, Table or metadata).
 
 **Cost.** Informers of a busy cluster are a hundred watches of the same collection. Almost all of
-them want every object as it is stored, so their events are the same bytes. An event is framed
-once and kept with its change, and the frames of the newest batch are joined once for each watched
-namespace (`_SharedFrames`): a hundred watches cost one framing. Watches with selectors,
-Tables or another API version get events of their own.
+them want every object as it is stored, so their events are the same bytes. The events of the
+newest batch are framed and joined once for each watched namespace (`_SharedFrames`): a hundred
+watches cost one framing. Watches with selectors, Tables or another API version get events of their
+own.
 
 **Selectors.** A change is MODIFIED in the store but ADDED for a watch when the object begins to
 match its selector, and DELETED when the object ceases to. Such a DELETED event has the object
@@ -230,7 +230,7 @@ class _SharedFrames:
         if frames is None:
             frames = b"".join(
                 [
-                    _stored_frame(change)
+                    _line(change.type.name.encode(), change.item.data)
                     for change in changes
                     if not namespace or change.item.namespace == namespace
                 ]
@@ -241,15 +241,6 @@ class _SharedFrames:
 
 
 _shared_frames = _SharedFrames()
-
-
-def _stored_frame(change: Change) -> bytes:
-    """The event of an object as it is stored; framed once and kept with the change."""
-    frame = change.frame
-    if not isinstance(frame, bytes):
-        frame = _line(change.type.name.encode(), change.item.data)
-        change.frame = frame
-    return frame
 
 
 def _line(type_: bytes, data: bytes) -> bytes:

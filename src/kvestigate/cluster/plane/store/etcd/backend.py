@@ -65,6 +65,10 @@ class EtcdBackend(Backend):
     def newer(self, plane: str, revision: int) -> Awaitable[bool]:
         return self._opened().newer(plane, revision)
 
+    @property
+    def untidy(self) -> bool:
+        return self._opened().cleaner.busy
+
     async def tidy(self) -> bool:
         return await self._opened().cleaner.step()
 

@@ -52,13 +52,18 @@ class Cleaner:
     def deleted(self, ident: str) -> None:
         self._dead.add(ident)
 
+    @property
+    def busy(self) -> bool:
+        """Whether there is anything to clean."""
+        return bool(self._dead or self._trimmed)
+
     async def step(self) -> bool:
         """Clean one plane; True: there are more."""
         if self._dead:
             await self._bury(self._dead.pop())
         elif self._trimmed:
             await self._compact(*self._trimmed.popitem())
-        return bool(self._dead or self._trimmed)
+        return self.busy
 
     async def _bury(self, ident: str) -> None:
         """A dead plane: all of it if nothing stands on it, else what its forks cannot see."""

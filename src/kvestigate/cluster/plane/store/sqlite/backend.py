@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 class SqliteBackend(Backend):
     durable = True
+    untidy = False
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -46,7 +47,8 @@ class SqliteBackend(Backend):
         return None
 
     async def tidy(self) -> bool:
-        return await self._call(self._opened().tidy)
+        self.untidy = await self._call(self._opened().tidy)
+        return self.untidy
 
     async def close(self) -> None:
         if self._log is not None:
@@ -55,7 +57,7 @@ class SqliteBackend(Backend):
         self._thread.shutdown()
 
     def _commit(self, steps: Sequence[Step]) -> Refusals:
-        self._opened().commit(steps)
+        self.untidy = self._opened().commit(steps)
         return NO_REFUSALS
 
     def _opened(self) -> Log:

@@ -40,11 +40,14 @@ class Cleaner:
         self._trimmed.discard(plane)
         self._dead.add(plane)
 
+    @property
+    def busy(self) -> bool:
+        """Whether there is anything to clean."""
+        return bool(self._dead or self._trimmed)
+
     def step(self) -> tuple[bool, int | None]:
         """(is there more to do, the number of a plane that is gone for good)"""
         purged = None
-        if not self._dead and not self._trimmed:
-            return False, purged
         self._db.execute("BEGIN")
         try:
             if self._dead:
@@ -57,7 +60,7 @@ class Cleaner:
                 self._db.execute("ROLLBACK")
             self.reload()
             raise
-        return bool(self._dead or self._trimmed), purged
+        return self.busy, purged
 
     def _bury(self, plane: int) -> int | None:
         """A deleted plane: all of it if nothing stands on it, else what its forks cannot see."""

@@ -66,8 +66,8 @@ class Log:
             raise NoPlane(plane)
         return self._reader.load(self._numbers[plane])
 
-    def commit(self, steps: Sequence[Step]) -> None:
-        """All steps in one transaction."""
+    def commit(self, steps: Sequence[Step]) -> bool:
+        """All steps in one transaction; whether there is something to clean now."""
         try:
             rows = self._plain_rows(steps)
             if rows is not None:
@@ -81,6 +81,7 @@ class Log:
                 self._db.execute("ROLLBACK")
             self._reload()
             raise
+        return self._cleaner.busy
 
     def _plain_rows(self, steps: Sequence[Step]) -> list[tuple[Any, ...]] | None:
         """The rows, if all there is to do is to insert a few: the case that must be fast."""
