@@ -11,7 +11,7 @@ import msgspec
 from kvestigate.cluster.plane.kinds.custom import jsonpath
 from kvestigate.cluster.plane.kinds.custom.kind import CustomKind
 from kvestigate.cluster.plane.model.kind import Object
-from kvestigate.cluster.plane.response.tables.columns import NAME, Cells, Column, Columns, since
+from kvestigate.cluster.plane.response.tables.columns import NAME, Column, Columns, since
 
 _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
@@ -21,33 +21,30 @@ Cell = Callable[[Any, float], Any]
 @lru_cache(maxsize=4096)
 def columns_for(kind: CustomKind) -> Columns:
     """Name and what the definition lists; age if it lists nothing."""
-    listed = list(_readable(kind.columns or [_AGE]))
-    readers = [(jsonpath.parse(each["jsonPath"]), _CELLS[each["type"]]) for each in listed]
-
-    def cells(obj: Object, now: float) -> Cells:
-        made: Cells = [obj["metadata"]["name"]]
-        for steps, cell in readers:
-            found = jsonpath.find(obj, steps)
-            made.append(cell(found[0], now) if found else None)
-        return made
-
-    return Columns((NAME, *map(_column, listed)), cells)
+    return Columns(NAME, *map(_column, _readable(kind.columns or [_AGE])))
 
 
 def _readable(listed: list[Object]) -> Iterator[Object]:
-    """The columns before the first whose path nobody can read: definitions may have such."""
-    for each in listed:
+    """The columns before the first one whose path cannot be parsed: definitions may have such."""
+    for entry in listed:
         try:
-            jsonpath.parse(each["jsonPath"])
+            jsonpath.parse(entry["jsonPath"])
         except jsonpath.Unreadable:
             return
-        yield each
+        yield entry
 
 
 def _column(listed: Object) -> Column:
+    steps, cell = jsonpath.parse(listed["jsonPath"]), _CELLS[listed["type"]]
+
+    def read(obj: Object, now: float) -> Any:
+        values = jsonpath.find(obj, steps)
+        return cell(values[0], now) if values else None
+
     path = f"Custom resource definition column (in JSONPath format): {listed['jsonPath']}"
     return Column(
         listed["name"],
+        read,
         listed["type"],
         listed.get("format", ""),
         listed.get("priority", 0),

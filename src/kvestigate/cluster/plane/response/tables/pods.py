@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.cluster.plane.response.tables.columns import (
+    AGE,
     NAME,
     NONE,
-    Cells,
+    Column,
     Columns,
-    age,
+    column,
     condition,
+    filled,
     since,
-    strings,
-    wide,
 )
 
 _COMPLETED = {
@@ -20,23 +22,6 @@ _COMPLETED = {
     "Failed": "The pod failed.",
 }
 _LOST = "NodeLost"
-
-
-def _cells(obj: Object, now: float) -> Cells:
-    spec, status = obj["spec"], obj.get("status") or {}
-    seen = _Sight(obj)
-    addresses = status.get("podIPs") or [{"ip": status.get("podIP", "")}]
-    return [
-        obj["metadata"]["name"],
-        f"{seen.ready}/{seen.total}",
-        seen.reason,
-        seen.restart_text(now),
-        age(obj, now),
-        addresses[0].get("ip") or NONE,
-        spec.get("nodeName") or NONE,
-        status.get("nominatedNodeName") or NONE,
-        _gates(obj),
-    ]
 
 
 def _gates(obj: Object) -> str:
@@ -169,12 +154,25 @@ def _ending(ended: Object) -> str:
     return f"ExitCode:{ended.get('exitCode', 0)}"
 
 
+def _sight(read: Callable[[_Sight], str]) -> Callable[[Object], str]:
+    return lambda obj: read(_Sight(obj))
+
+
+def _address(obj: Object) -> str:
+    status = obj.get("status") or {}
+    addresses = status.get("podIPs") or [{"ip": status.get("podIP", "")}]
+    return addresses[0].get("ip") or NONE
+
+
 PODS = Columns(
-    (
-        NAME,
-        *strings("Ready", "Status", "Restarts", "Age"),
-        *wide("IP", "Node", "Nominated Node", "Readiness Gates"),
-    ),
-    _cells,
-    _conditions,
+    NAME,
+    column("Ready", _sight(lambda pod: f"{pod.ready}/{pod.total}")),
+    column("Status", _sight(lambda pod: pod.reason)),
+    Column("Restarts", lambda obj, now: _Sight(obj).restart_text(now)),
+    AGE,
+    column("IP", _address, wide=True),
+    column("Node", filled("spec.nodeName", NONE), wide=True),
+    column("Nominated Node", filled("status.nominatedNodeName", NONE), wide=True),
+    column("Readiness Gates", _gates, wide=True),
+    conditions=_conditions,
 )

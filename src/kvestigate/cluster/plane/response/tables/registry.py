@@ -3,53 +3,46 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds.custom.kind import CustomKind
-from kvestigate.cluster.plane.model.kind import Kind, Object
+from kvestigate.cluster.plane.model.kind import Kind
 from kvestigate.cluster.plane.response.tables import (
     access,
-    autoscalers,
+    core,
     custom,
-    events,
     networks,
-    nodes,
-    persistent_volumes,
     pods,
     scheduling,
-    services,
-    simple,
     storage,
     workloads,
 )
-from kvestigate.cluster.plane.response.tables.columns import NAME, Cells, Column, Columns
-
-
-def _creation(obj: Object, now: float) -> Cells:
-    return [obj["metadata"]["name"], obj["metadata"].get("creationTimestamp", NEVER)]
-
+from kvestigate.cluster.plane.response.tables.columns import NAME, Columns, column
 
 NEVER = "0001-01-01T00:00:00Z"
-"""When what has no time of creation was created."""
+"""The creation time of an object that has none."""
 
-
-GENERIC = Columns((NAME, Column("Created At", "date")), _creation, empty_rows=None)
+GENERIC = Columns(
+    NAME,
+    column("Created At", "metadata.creationTimestamp", NEVER, type="date"),
+    empty_rows=None,
+)
 """Of kinds that have no columns of their own."""
 
 COLUMNS: dict[tuple[str, str], Columns] = {
-    ("", "configmaps"): simple.CONFIG_MAPS,
+    ("", "configmaps"): core.CONFIG_MAPS,
     ("", "endpoints"): networks.ENDPOINTS,
-    ("", "events"): events.EVENTS,
-    ("events.k8s.io", "events"): events.EVENTS,
-    ("", "namespaces"): simple.NAMESPACES,
-    ("", "nodes"): nodes.NODES,
-    ("", "persistentvolumeclaims"): persistent_volumes.CLAIMS,
-    ("", "persistentvolumes"): persistent_volumes.VOLUMES,
+    ("", "events"): core.EVENTS,
+    ("events.k8s.io", "events"): core.EVENTS,
+    ("", "namespaces"): core.NAMESPACES,
+    ("", "nodes"): core.NODES,
+    ("", "persistentvolumeclaims"): storage.CLAIMS,
+    ("", "persistentvolumes"): storage.VOLUMES,
     ("", "pods"): pods.PODS,
     ("", "podtemplates"): workloads.POD_TEMPLATES,
     ("", "replicationcontrollers"): workloads.REPLICATION_CONTROLLERS,
-    ("", "resourcequotas"): simple.RESOURCE_QUOTAS,
-    ("", "secrets"): simple.SECRETS,
-    ("", "serviceaccounts"): simple.SERVICE_ACCOUNTS,
-    ("", "services"): services.SERVICES,
-    ("autoscaling", "scales"): simple.SCALES,
+    ("", "resourcequotas"): core.RESOURCE_QUOTAS,
+    ("", "secrets"): core.SECRETS,
+    ("", "serviceaccounts"): core.NAME_AND_AGE,
+    ("", "services"): networks.SERVICES,
+    ("autoscaling", "scales"): core.SCALES,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): access.MUTATING_POLICIES,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): access.POLICY_BINDINGS,
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): access.WEBHOOKS,
@@ -62,7 +55,7 @@ COLUMNS: dict[tuple[str, str], Columns] = {
     ("apps", "deployments"): workloads.DEPLOYMENTS,
     ("apps", "replicasets"): workloads.REPLICA_SETS,
     ("apps", "statefulsets"): workloads.STATEFUL_SETS,
-    ("autoscaling", "horizontalpodautoscalers"): autoscalers.AUTOSCALERS,
+    ("autoscaling", "horizontalpodautoscalers"): scheduling.AUTOSCALERS,
     ("batch", "cronjobs"): workloads.CRON_JOBS,
     ("batch", "jobs"): workloads.JOBS,
     ("certificates.k8s.io", "certificatesigningrequests"): access.SIGNING_REQUESTS,
@@ -70,8 +63,8 @@ COLUMNS: dict[tuple[str, str], Columns] = {
     ("discovery.k8s.io", "endpointslices"): networks.ENDPOINT_SLICES,
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): access.FLOW_SCHEMAS,
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): access.PRIORITY_LEVELS,
-    ("metrics.k8s.io", "nodes"): simple.NODE_METRICS,
-    ("metrics.k8s.io", "pods"): simple.POD_METRICS,
+    ("metrics.k8s.io", "nodes"): core.METRICS,
+    ("metrics.k8s.io", "pods"): core.METRICS,
     ("networking.k8s.io", "ingressclasses"): networks.INGRESS_CLASSES,
     ("networking.k8s.io", "ingresses"): networks.INGRESSES,
     ("networking.k8s.io", "ipaddresses"): networks.IP_ADDRESSES,
@@ -81,9 +74,9 @@ COLUMNS: dict[tuple[str, str], Columns] = {
     ("policy", "poddisruptionbudgets"): scheduling.BUDGETS,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): access.BINDINGS,
     ("rbac.authorization.k8s.io", "rolebindings"): access.BINDINGS,
-    ("resource.k8s.io", "deviceclasses"): scheduling.DEVICE_CLASSES,
+    ("resource.k8s.io", "deviceclasses"): core.NAME_AND_AGE,
     ("resource.k8s.io", "resourceclaims"): scheduling.RESOURCE_CLAIMS,
-    ("resource.k8s.io", "resourceclaimtemplates"): scheduling.CLAIM_TEMPLATES,
+    ("resource.k8s.io", "resourceclaimtemplates"): core.NAME_AND_AGE,
     ("resource.k8s.io", "resourceslices"): scheduling.RESOURCE_SLICES,
     ("scheduling.k8s.io", "priorityclasses"): scheduling.PRIORITY_CLASSES,
     ("storage.k8s.io", "csidrivers"): storage.CSI_DRIVERS,

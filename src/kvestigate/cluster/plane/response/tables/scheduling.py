@@ -1,5 +1,7 @@
-"""Columns of what decides where and whether pods run: budgets, priorities, leases, devices.
-Pure."""
+"""Columns of what decides where, whether and how many pods run. Pure.
+
+Budgets, priorities, leases, devices and autoscalers.
+"""
 
 from __future__ import annotations
 
@@ -7,96 +9,107 @@ from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.cluster.plane.response.tables.columns import (
     AGE,
     NAME,
-    Cells,
-    Column,
+    NONE,
+    UNKNOWN,
+    UNSET,
     Columns,
-    age,
-    strings,
+    column,
+    flag,
+    integer,
+    reference,
 )
 
-_NOT_GIVEN = "N/A"
+BUDGETS = Columns(
+    NAME,
+    column("Min Available", lambda obj: str(obj["spec"].get("minAvailable", "N/A"))),
+    column("Max Unavailable", lambda obj: str(obj["spec"].get("maxUnavailable", "N/A"))),
+    integer("Allowed Disruptions", "status.disruptionsAllowed"),
+    AGE,
+)
+PRIORITY_CLASSES = Columns(
+    NAME,
+    integer("Value", "value"),
+    flag("Global-Default", "globalDefault"),
+    AGE,
+    column("PreemptionPolicy", "preemptionPolicy"),
+)
+LEASES = Columns(NAME, column("Holder", "spec.holderIdentity"), AGE)
+RUNTIME_CLASSES = Columns(NAME, column("Handler", "handler"), AGE)
 
 
-def _budget(obj: Object, now: float) -> Cells:
-    spec = obj["spec"]
-    return [
-        obj["metadata"]["name"],
-        str(spec.get("minAvailable", _NOT_GIVEN)),
-        str(spec.get("maxUnavailable", _NOT_GIVEN)),
-        obj["status"].get("disruptionsAllowed", 0),
-        age(obj, now),
-    ]
-
-
-def _priority_class(obj: Object, now: float) -> Cells:
-    return [
-        obj["metadata"]["name"],
-        obj.get("value", 0),
-        obj.get("globalDefault", False),
-        age(obj, now),
-        obj.get("preemptionPolicy", ""),
-    ]
-
-
-def _lease(obj: Object, now: float) -> Cells:
-    return [obj["metadata"]["name"], obj["spec"].get("holderIdentity", ""), age(obj, now)]
-
-
-def _runtime_class(obj: Object, now: float) -> Cells:
-    return [obj["metadata"]["name"], obj.get("handler", ""), age(obj, now)]
-
-
-def _named(obj: Object, now: float) -> Cells:
-    return [obj["metadata"]["name"], age(obj, now)]
-
-
-def _claim(obj: Object, now: float) -> Cells:
-    return [obj["metadata"]["name"], _state(obj), age(obj, now)]
-
-
-def _state(obj: Object) -> str:
-    status, doomed = obj["status"], "deletionTimestamp" in obj["metadata"]
-    states = ["deleted"] if doomed else []
+def _claim_state(obj: Object) -> str:
+    status, terminating = obj["status"], "deletionTimestamp" in obj["metadata"]
+    states = ["deleted"] if terminating else []
     if "allocation" in status:
         states.append("allocated")
         if status.get("reservedFor"):
             states.append("reserved")
-    elif not doomed:
+    elif not terminating:
         states.append("pending")
     return ",".join(states)
 
 
-def _slice(obj: Object, now: float) -> Cells:
-    spec = obj["spec"]
-    return [
-        obj["metadata"]["name"],
-        spec.get("nodeName", ""),
-        spec.get("driver", ""),
-        spec["pool"].get("name", ""),
-        age(obj, now),
-    ]
+RESOURCE_CLAIMS = Columns(NAME, column("State", _claim_state), AGE)
+RESOURCE_SLICES = Columns(
+    NAME,
+    column("Node", "spec.nodeName"),
+    column("Driver", "spec.driver"),
+    column("Pool", "spec.pool.name"),
+    AGE,
+)
+
+# -- HorizontalPodAutoscalers ----------------------------------------------------------------
+
+_SHOWN = 2
+_SOURCES = {
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+    "Pods": "pods",
+    "Object": "object",
+    "External": "external",
+}
 
 
-BUDGETS = Columns(
-    (
-        NAME,
-        *strings("Min Available", "Max Unavailable"),
-        Column("Allowed Disruptions", "integer"),
-        AGE,
-    ),
-    _budget,
+def _metrics(obj: Object) -> str:
+    """`cpu: 12%/80%`, the first two of them."""
+    specs, statuses = obj["spec"].get("metrics") or [], obj["status"].get("currentMetrics") or []
+    if not specs:
+        return NONE
+    padded = [*statuses, *({} for _ in specs)]
+    texts = [_metric(spec, status) for spec, status in zip(specs, padded, strict=False)]
+    shown = ", ".join(texts[:_SHOWN])
+    return f"{shown} + {len(texts) - _SHOWN} more..." if len(texts) > _SHOWN else shown
+
+
+def _metric(spec: Object, status: Object) -> str:
+    source = _SOURCES.get(spec["type"], "")
+    if source not in spec:
+        return "<unknown type>"
+    target = spec[source]["target"]
+    current = (status.get(source) or {}).get("current") or {}
+    if source in ("resource", "containerResource"):
+        name = spec[source]["name"]
+        if "averageValue" in target:
+            return f"{name}: {current.get('averageValue', UNKNOWN)}/{target['averageValue']}"
+        used, wanted = current.get("averageUtilization"), target.get("averageUtilization")
+        return f"{name}: {_percent(used, UNKNOWN)}/{_percent(wanted, '<auto>')}"
+    if source == "pods":
+        return f"{current.get('averageValue', UNKNOWN)}/{target.get('averageValue', NONE)}"
+    if "averageValue" in target:
+        return f"{current.get('averageValue', UNKNOWN)}/{target['averageValue']} (avg)"
+    return f"{current.get('value', UNKNOWN)}/{target.get('value', NONE)}"
+
+
+def _percent(value: int | None, otherwise: str) -> str:
+    return otherwise if value is None else f"{value}%"
+
+
+AUTOSCALERS = Columns(
+    NAME,
+    column("Reference", reference("spec.scaleTargetRef", "kind", "name", default="/")),
+    column("Targets", _metrics),
+    column("MinPods", lambda obj: str(obj["spec"].get("minReplicas", UNSET))),
+    column("MaxPods", "spec.maxReplicas", 0),
+    column("Replicas", "status.currentReplicas", 0),
+    AGE,
 )
-PRIORITY_CLASSES = Columns(
-    (
-        NAME,
-        Column("Value", "integer"),
-        Column("Global-Default", "boolean"),
-        *strings("Age", "PreemptionPolicy"),
-    ),
-    _priority_class,
-)
-LEASES = Columns((NAME, *strings("Holder", "Age")), _lease)
-RUNTIME_CLASSES = Columns((NAME, *strings("Handler", "Age")), _runtime_class)
-DEVICE_CLASSES = CLAIM_TEMPLATES = Columns((NAME, AGE), _named)
-RESOURCE_CLAIMS = Columns((NAME, *strings("State", "Age")), _claim)
-RESOURCE_SLICES = Columns((NAME, *strings("Node", "Driver", "Pool", "Age")), _slice)

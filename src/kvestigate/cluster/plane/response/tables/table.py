@@ -37,7 +37,7 @@ def table(
         "kind": "Table",
         "apiVersion": api_version,
         "metadata": {},
-        "columnDefinitions": _definitions(columns) if headers else None,
+        "columnDefinitions": columns.definitions() if headers else None,
         "rows": rows(kind, items, api_version, now, include) or columns.empty_rows,
     }
 
@@ -64,13 +64,9 @@ def blank(kind: Kind, metadata: Object, api_version: str, *, headers: bool) -> d
         "kind": "Table",
         "apiVersion": api_version,
         "metadata": {"resourceVersion": metadata["resourceVersion"]},
-        "columnDefinitions": _definitions(columns) if headers else None,
+        "columnDefinitions": columns.definitions() if headers else None,
         "rows": [{"cells": columns.cells(nobody, 0.0), "object": carried}],
     }
-
-
-def _definitions(columns: Columns) -> list[dict[str, Any]]:
-    return [column.definition() for column in columns.columns]
 
 
 def _read(kind: Kind, item: Item) -> Object:

@@ -1,7 +1,8 @@
-"""Columns of what makes pods: apps and batch. Pure."""
+"""Columns of what makes pods: apps, batch and their elders in the core group. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from kvestigate.cluster.plane.model.kind import Object
@@ -10,97 +11,81 @@ from kvestigate.cluster.plane.response.tables.columns import (
     NAME,
     NONE,
     UNSET,
-    Cells,
     Column,
     Columns,
-    age,
+    at,
+    column,
     condition,
-    container_images,
-    container_names,
+    containers,
+    integer,
     pairs,
     since,
-    strings,
-    wide,
+    size,
 )
 from kvestigate.errors import InputError
 from kvestigate.kube import selectors
 from kvestigate.render import human
 
-_DAEMON_COUNTERS = (
-    "desiredNumberScheduled",
-    "currentNumberScheduled",
-    "numberReady",
-    "updatedNumberScheduled",
-    "numberAvailable",
-)
 # What a job is called, in the order in which the first one that holds counts.
 _OUTCOMES = ("Complete", "Failed")
 _STAGES = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 
 
-def selected(selector: Object | None) -> str:
-    """A label selector in one line."""
-    try:
-        return str(selectors.from_label_selector(selector)) or NONE
-    except InputError:
-        return "<error>"
+def selected(path: str, none: str = NONE) -> Callable[[Object], str]:
+    """The label selector at a path, in one line."""
+
+    def read(obj: Object) -> str:
+        try:
+            return str(selectors.from_label_selector(at(obj, *path.split(".")))) or none
+        except InputError:
+            return "<error>"
+
+    return read
 
 
-def integers(*names: str) -> tuple[Column, ...]:
-    return tuple(Column(name, "integer") for name in names)
+def _ready(obj: Object) -> str:
+    return f"{obj['status'].get('readyReplicas', 0)}/{obj['spec'].get('replicas', 0)}"
 
 
-def _containers(template: Object) -> list[str]:
-    containers = template["spec"].get("containers")
-    return [container_names(containers), container_images(containers)]
+_PODS = (
+    *containers("spec.template"),
+    column("Selector", selected("spec.selector"), wide=True),
+)
+_REPLICAS = (
+    integer("Desired", "spec.replicas"),
+    integer("Current", "status.replicas"),
+    integer("Ready", "status.readyReplicas"),
+)
 
-
-def _deployment(obj: Object, now: float) -> Cells:
-    spec, status = obj["spec"], obj["status"]
-    return [
-        obj["metadata"]["name"],
-        f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}",
-        status.get("updatedReplicas", 0),
-        status.get("availableReplicas", 0),
-        age(obj, now),
-        *_containers(spec["template"]),
-        str(selectors.from_label_selector(spec.get("selector"))),
-    ]
-
-
-def _replica_set(obj: Object, now: float) -> Cells:
-    spec, status = obj["spec"], obj["status"]
-    return [
-        obj["metadata"]["name"],
-        spec.get("replicas", 0),
-        status.get("replicas", 0),
-        status.get("readyReplicas", 0),
-        age(obj, now),
-        *_containers(spec["template"]),
-        selected(spec.get("selector")),
-    ]
-
-
-def _stateful_set(obj: Object, now: float) -> Cells:
-    spec, status = obj["spec"], obj["status"]
-    ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
-    return [obj["metadata"]["name"], ready, age(obj, now), *_containers(spec["template"])]
-
-
-def _daemon_set(obj: Object, now: float) -> Cells:
-    spec, status = obj["spec"], obj["status"]
-    return [
-        obj["metadata"]["name"],
-        *(status.get(name, 0) for name in _DAEMON_COUNTERS),
-        pairs(spec["template"]["spec"].get("nodeSelector")),
-        age(obj, now),
-        *_containers(spec["template"]),
-        selected(spec.get("selector")),
-    ]
-
-
-def _revision(obj: Object, now: float) -> Cells:
-    return [obj["metadata"]["name"], _controller(obj), obj.get("revision", 0), age(obj, now)]
+DEPLOYMENTS = Columns(
+    NAME,
+    column("Ready", _ready),
+    column("Up-to-date", "status.updatedReplicas", 0),
+    column("Available", "status.availableReplicas", 0),
+    AGE,
+    *containers("spec.template"),
+    column("Selector", selected("spec.selector", ""), wide=True),
+)
+REPLICA_SETS = Columns(NAME, *_REPLICAS, AGE, *_PODS)
+REPLICATION_CONTROLLERS = Columns(
+    NAME,
+    *_REPLICAS,
+    AGE,
+    *containers("spec.template"),
+    column("Selector", lambda obj: pairs(obj["spec"].get("selector")), wide=True),
+)
+STATEFUL_SETS = Columns(NAME, column("Ready", _ready), AGE, *containers("spec.template"))
+DAEMON_SETS = Columns(
+    NAME,
+    integer("Desired", "status.desiredNumberScheduled"),
+    integer("Current", "status.currentNumberScheduled"),
+    integer("Ready", "status.numberReady"),
+    integer("Up-to-date", "status.updatedNumberScheduled"),
+    integer("Available", "status.numberAvailable"),
+    column("Node Selector", lambda obj: pairs(at(obj, "spec", "template", "spec", "nodeSelector"))),
+    AGE,
+    *_PODS,
+)
 
 
 def _controller(obj: Object) -> str:
@@ -112,17 +97,9 @@ def _controller(obj: Object) -> str:
     return NONE
 
 
-def _job(obj: Object, now: float) -> Cells:
-    spec = obj["spec"]
-    return [
-        obj["metadata"]["name"],
-        _stage(obj),
-        _completions(obj),
-        _duration(obj["status"], now),
-        age(obj, now),
-        *_containers(spec["template"]),
-        selected(spec.get("selector")),
-    ]
+CONTROLLER_REVISIONS = Columns(
+    NAME, column("Controller", _controller), column("Revision", "revision", 0), AGE
+)
 
 
 def _stage(obj: Object) -> str:
@@ -142,96 +119,42 @@ def _completions(obj: Object) -> str:
     return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
 
 
-def _duration(status: Object, now: float) -> str:
-    start, end = status.get("startTime"), status.get("completionTime")
+def _duration(obj: Object, now: float) -> str:
+    start, end = obj["status"].get("startTime"), obj["status"].get("completionTime")
     if not start:
         return ""
     until = datetime.fromisoformat(end).timestamp() if end else now
     return human.age(until - datetime.fromisoformat(start).timestamp())
 
 
-def _cron_job(obj: Object, now: float) -> Cells:
-    spec, status = obj["spec"], obj["status"]
-    job, last = spec["jobTemplate"]["spec"], status.get("lastScheduleTime")
-    return [
-        obj["metadata"]["name"],
-        spec["schedule"],
-        spec.get("timeZone", NONE),
-        str(spec["suspend"]) if "suspend" in spec else UNSET,
-        len(status.get("active") or ()),
-        since(last, now) if last else NONE,
-        age(obj, now),
-        *_containers(job["template"]),
-        selected(job.get("selector")),
-    ]
+JOBS = Columns(
+    NAME,
+    column("Status", _stage),
+    column("Completions", _completions),
+    Column("Duration", _duration),
+    AGE,
+    *_PODS,
+)
 
 
-_PODS = wide("Containers", "Images", "Selector")
+def _last_schedule(obj: Object, now: float) -> str:
+    last = obj["status"].get("lastScheduleTime")
+    return since(last, now) if last else NONE
 
-DEPLOYMENTS = Columns(
-    (NAME, *strings("Ready", "Up-to-date", "Available", "Age"), *_PODS), _deployment
-)
-REPLICA_SETS = Columns((NAME, *integers("Desired", "Current", "Ready"), AGE, *_PODS), _replica_set)
-STATEFUL_SETS = Columns(
-    (NAME, *strings("Ready", "Age"), *wide("Containers", "Images")), _stateful_set
-)
-DAEMON_SETS = Columns(
-    (
-        NAME,
-        *integers("Desired", "Current", "Ready", "Up-to-date", "Available"),
-        *strings("Node Selector", "Age"),
-        *_PODS,
-    ),
-    _daemon_set,
-)
-CONTROLLER_REVISIONS = Columns((NAME, *strings("Controller", "Revision", "Age")), _revision)
-JOBS = Columns((NAME, *strings("Status", "Completions", "Duration", "Age"), *_PODS), _job)
+
 CRON_JOBS = Columns(
-    (
-        NAME,
-        *strings("Schedule", "Timezone"),
-        Column("Suspend", "boolean"),
-        Column("Active", "integer"),
-        *strings("Last Schedule", "Age"),
-        *_PODS,
-    ),
-    _cron_job,
+    NAME,
+    column("Schedule", "spec.schedule"),
+    column("Timezone", "spec.timeZone", NONE),
+    column("Suspend", lambda obj: str(obj["spec"].get("suspend", UNSET)), type="boolean"),
+    integer("Active", size("status.active")),
+    Column("Last Schedule", _last_schedule),
+    AGE,
+    *containers("spec.jobTemplate.spec.template"),
+    column("Selector", selected("spec.jobTemplate.spec.selector"), wide=True),
 )
-
-
-def _replication_controller(obj: Object, now: float) -> Cells:
-    spec, status = obj["spec"], obj.get("status") or {}
-    containers = ((spec.get("template") or {}).get("spec") or {}).get("containers")
-    return [
-        obj["metadata"]["name"],
-        spec.get("replicas", 0),
-        status.get("replicas", 0),
-        status.get("readyReplicas", 0),
-        age(obj, now),
-        container_names(containers),
-        container_images(containers),
-        pairs(spec.get("selector")),
-    ]
-
-
-def _pod_template(obj: Object, now: float) -> Cells:
-    template = obj["template"]
-    containers = template["spec"].get("containers")
-    return [
-        obj["metadata"]["name"],
-        container_names(containers),
-        container_images(containers),
-        pairs((template.get("metadata") or {}).get("labels")),
-    ]
-
-
-REPLICATION_CONTROLLERS = Columns(
-    (
-        NAME,
-        *(Column(name, "integer") for name in ("Desired", "Current", "Ready")),
-        AGE,
-        *wide("Containers", "Images", "Selector"),
-    ),
-    _replication_controller,
+POD_TEMPLATES = Columns(
+    NAME,
+    *containers("template", wide=False),
+    column("Pod Labels", lambda obj: pairs(at(obj, "template", "metadata", "labels"))),
 )
-POD_TEMPLATES = Columns((NAME, *strings("Containers", "Images", "Pod Labels")), _pod_template)
