@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-from websockets.frames import BINARY, CLOSE, CONT, PING, TEXT, Frame
+from websockets.frames import BINARY, CLOSE, CONT, PING, PONG, TEXT, Frame
 from websockets.server import ServerProtocol
 
 from kvestigate import errors
@@ -120,11 +120,6 @@ async def test_the_clients_close_reaches_the_server(opened: Opener) -> None:
     assert await asyncio.wait_for(ended, SECONDS) is None
 
 
-async def test_ping_is_answered(opened: Opener) -> None:
-    channel = await opened(echo)
-    await asyncio.wait_for(asyncio.gather(channel.ping(), channel.ping()), SECONDS)
-
-
 async def test_a_message_over_the_limit_closes_with_1009(opened: Opener) -> None:
     channel = await opened(echo, websocket_message=1000)
     await channel.send(bytes(1001))
@@ -228,6 +223,18 @@ def sending(*frames: Frame, then_wait: bool = False) -> Callable[..., Awaitable[
             await reader.read()
 
     return script
+
+
+async def test_a_ping_is_answered(raw_server: RawServers, client_of: Clients) -> None:
+    pong: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await sending(Frame(PING, b"?"))(reader, writer)
+        pong.set_result(await reader.readexactly(1))
+
+    server = await raw_server(script)
+    await client_of(server.port).upgrade(Request("GET", "/"), timeout=SECONDS)
+    assert await asyncio.wait_for(pong, SECONDS) == bytes([0x80 | PONG])
 
 
 async def test_fragments_are_one_message_with_pings_in_between(

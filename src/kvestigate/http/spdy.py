@@ -25,8 +25,6 @@ _FIN = 0x01
 _STREAM_ID = 0x7FFFFFFF
 _SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING, _GOAWAY, _HEADERS = 1, 2, 3, 6, 7, 8
 
-PROTOCOL_ERROR = 1
-REFUSED_STREAM = 3
 CANCEL = 5
 
 # The dictionary that SPDY/3 primes its header compression with (draft 3, section 2.6.10.1).

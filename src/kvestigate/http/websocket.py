@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 
 from websockets.exceptions import InvalidState
-from websockets.frames import BINARY, CLOSE, CONT, PONG, TEXT, CloseCode, Frame
+from websockets.frames import BINARY, CLOSE, CONT, TEXT, CloseCode, Frame
 from websockets.protocol import SEND_EOF, Protocol, Side, State
 
 from kvestigate import errors
@@ -49,7 +49,6 @@ class WebSocketConnection(asyncio.Protocol):
         self._leaving = False
         self._receiver: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
-        self._pongs: dict[bytes, asyncio.Future[None]] = {}
         self._lost: asyncio.Future[None] = self._loop.create_future()
         self._cutoff: asyncio.TimerHandle | None = None
         self._failure: Exception | None = None
@@ -63,11 +62,6 @@ class WebSocketConnection(asyncio.Protocol):
         if received is not None:
             return received.code
         return CloseCode.ABNORMAL_CLOSURE if self._lost.done() else None
-
-    @property
-    def close_reason(self) -> str:
-        received = self._framing.close_rcvd
-        return received.reason if received is not None else ""
 
     async def send(self, message: bytes | str) -> None:
         """Hand `message` to the socket; waits while the peer is slow to take it."""
@@ -104,19 +98,6 @@ class WebSocketConnection(asyncio.Protocol):
             if not self._transport.is_closing():
                 self._transport.resume_reading()
         return message
-
-    async def ping(self) -> None:
-        """Returns when the peer has answered."""
-        payload = len(self._pongs).to_bytes(4, "big")
-        self._pongs[payload] = pong = self._loop.create_future()
-        try:
-            self._framing.send_ping(payload)
-            self._flush()
-            await pong
-        except InvalidState:
-            raise errors.ConnectionFailed(f"the WebSocket is closed: {self._ending()}") from None
-        finally:
-            self._pongs.pop(payload, None)
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """The closing handshake; a peer that does not answer in time is cut off."""
@@ -166,10 +147,6 @@ class WebSocketConnection(asyncio.Protocol):
             self._framing.receive_eof()
         if not self._lost.done():
             self._lost.set_result(None)
-        gone = errors.ConnectionFailed(f"the WebSocket is closed: {self._ending()}")
-        for pong in self._pongs.values():
-            if not pong.done():
-                pong.set_exception(gone)
         self.resume_writing()
         self._wake()
 
@@ -191,10 +168,6 @@ class WebSocketConnection(asyncio.Protocol):
             if frame.fin:
                 self._deliver(b"".join(self._fragments))
                 self._fragments.clear()
-        elif frame.opcode is PONG:
-            pong = self._pongs.get(bytes(frame.data))
-            if pong is not None and not pong.done():
-                pong.set_result(None)
         elif frame.opcode is CLOSE:
             self._fragments.clear()
 

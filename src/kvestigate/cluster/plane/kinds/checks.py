@@ -236,13 +236,11 @@ def label_selector(path: str, selector: Mapping[str, Any] | None) -> Causes:
         yield from selector_requirement(f"{path}.matchExpressions[{index}]", requirement)
 
 
-def selector_requirement(
-    path: str, requirement: Mapping[str, Any], *, any_operator: bool = False
-) -> Causes:
-    """One of `matchExpressions`; `any_operator` lets operators of the future pass."""
+def selector_requirement(path: str, requirement: Mapping[str, Any]) -> Causes:
+    """One of `matchExpressions`."""
     operator, values = requirement.get("operator", ""), requirement.get("values") or []
     yield from selector_values(path, requirement)
-    if operator not in (*SETS, *PRESENCE) and not any_operator:
+    if operator not in (*SETS, *PRESENCE):
         yield causes.invalid(f"{path}.operator", operator, NO_OPERATOR)
     yield from label_key(f"{path}.key", requirement.get("key", ""))
     for index, value in enumerate(values):

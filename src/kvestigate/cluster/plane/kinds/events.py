@@ -26,8 +26,6 @@ def _source(obj: Object) -> str:
 
 class EventKind(Kind):
     shares_on_update = True
-    judges_step = False
-    judges_whole = False
     has_plain_finalizers = True
     creates_on_update = True
     selectable = (

@@ -14,7 +14,6 @@ _FIELDS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 
 
 class LimitRangeKind(Kind):
-    judges_step = False
     creates_on_update = True
 
     def default(self, obj: Object) -> None:

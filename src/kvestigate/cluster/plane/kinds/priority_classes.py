@@ -14,7 +14,6 @@ _POLICIES = ("PreemptLowerPriority", "Never")
 
 
 class PriorityClassKind(Kind):
-    judges_whole = False
     counts_generations = True
 
     def default(self, obj: Object) -> None:

@@ -30,7 +30,6 @@ _VALUED = ("PriorityClass", "VolumeAttributesClass")
 
 
 class ResourceQuotaKind(Kind):
-    judges_whole = False
     returns_deleted = True
     warns_on_update = False
     status_carries_metadata = True

@@ -34,7 +34,6 @@ def _only_names(obj: Object) -> None:
 
 
 class LeaseKind(Kind):
-    judges_whole = False
     has_plain_finalizers = True
     shares_on_update = True
     creates_on_update = True

@@ -90,10 +90,6 @@ class Kind:
     shares_on_update: ClassVar[bool] = False
     """What a patch leaves alone in the fields of spec, status and the like may be the old object's:
     no hook changes it there, so nothing is copied and it is equal at a glance."""
-    judges_step: ClassVar[bool] = True
-    """The kind's own rules look at the step from the old metadata to the new once more ..."""
-    judges_whole: ClassVar[bool] = True
-    """... and at the new metadata as if the object were new."""
     has_plain_finalizers: ClassVar[bool] = False
     """Finalizers do without a domain, as those of custom resources do."""
     trims_list_items: ClassVar[bool] = True

@@ -127,46 +127,16 @@ def advance_generation(new: Object, old: Object, kind: Kind) -> None:
 
 
 def check_changed(new: Object, old: Object, kind: Kind) -> list[Cause]:
-    """What is wrong with the metadata of a changed object.
-
-    kube-apiserver looks at what all kinds have in common, then the kind's own rules look at the
-    step, at the whole or at both, and it tells it all.
-    """
+    """What is wrong with the metadata of a changed object."""
     meta, before = new["metadata"], old["metadata"]
     if [*map(meta.get, _JUDGED)] == [*map(before.get, _JUDGED)]:
         return []  # it was fine before
-    whole, step = check(meta, kind), _check_step(meta, before)
-    if not (whole or step):
-        return []
-    finalizers = meta.get("finalizers") or []
-    step += _check_open(meta)
-    found = [*_check_segments(meta), *_check_open(meta), *_check_finalizers(finalizers), *step]
-    if kind.judges_step:
-        found += step + _check_domains(finalizers, kind)
-    return found + whole if kind.judges_whole else found
+    return _check_step(meta, before) + _check_changeable(meta, kind)
 
 
 def check(meta: Object, kind: Kind) -> list[Cause]:
     """What is wrong with the metadata of a new object."""
-    finalizers = meta.get("finalizers")
-    found = _check_names(meta, kind)
-    if (generation := meta.get("generation", 0)) < 0:
-        why = "must be greater than or equal to 0"
-        found.append(causes.invalid(_METADATA.child("generation"), generation, why))
-    found += _check_open(meta)
-    if finalizers:
-        found += _check_finalizers(finalizers) + _check_domains(finalizers, kind)
-    return found
-
-
-def _check_segments(meta: Object) -> list[Cause]:
-    """Names that would break a URL path, in any kind."""
-    return [
-        causes.invalid(_METADATA.child(field), meta[field], problem)
-        for field in ("generateName", "name")
-        if meta.get(field)
-        for problem in names.path_segment_problems(meta[field])
-    ]
+    return _check_names(meta, kind) + _check_changeable(meta, kind)
 
 
 def _check_names(meta: Object, kind: Kind) -> list[Cause]:
@@ -220,15 +190,20 @@ def _check_step(meta: Object, before: Object) -> list[Cause]:
     return found
 
 
-def _check_open(meta: Object) -> list[Cause]:
-    """Checks of the metadata that users may change at any time."""
+def _check_changeable(meta: Object, kind: Kind) -> list[Cause]:
+    """What is wrong with the metadata that users may change."""
     found: list[Cause] = []
+    if (generation := meta.get("generation", 0)) < 0:
+        why = "must be greater than or equal to 0"
+        found.append(causes.invalid(_METADATA.child("generation"), generation, why))
     if labels := meta.get("labels"):
         found += _check_labels(labels)
     if annotations := meta.get("annotations"):
         found += _check_annotations(annotations)
     if owners := meta.get("ownerReferences"):
         found += _check_owners(owners)
+    if finalizers := meta.get("finalizers"):
+        found += _check_finalizers(finalizers, kind)
     return found
 
 
@@ -302,9 +277,7 @@ def _check_owner(owner: Object) -> list[Cause]:
     return found
 
 
-def _check_finalizers(finalizers: list[str]) -> list[Cause]:
-    if not finalizers:
-        return []
+def _check_finalizers(finalizers: list[str], kind: Kind) -> list[Cause]:
     path = _METADATA.child("finalizers")
     found = [
         causes.invalid(path, name, text)
@@ -312,19 +285,14 @@ def _check_finalizers(finalizers: list[str]) -> list[Cause]:
         for text in names.qualified_name_problems(name)
     ]
     if ORPHAN in finalizers and FOREGROUND in finalizers:
-        told = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
-        found.append(causes.invalid(path, finalizers, told))
-    return found
-
-
-def _check_domains(finalizers: list[str], kind: Kind) -> list[Cause]:
-    """Finalizers of built-in kinds need a domain, unless Kubernetes itself defines them."""
+        why = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
+        found.append(causes.invalid(path, finalizers, why))
     if kind.type is None or kind.has_plain_finalizers:
-        return []
-    path = _METADATA.child("finalizers")
-    told = "name is neither a standard finalizer name nor is it fully qualified"
-    return [
-        causes.invalid(path.index(index), name, told)
+        return found
+    # Finalizers of built-in kinds need a domain, unless Kubernetes itself defines them.
+    why = "name is neither a standard finalizer name nor is it fully qualified"
+    return found + [
+        causes.invalid(path.index(index), name, why)
         for index, name in enumerate(finalizers)
         if "/" not in name and name not in _STANDARD
     ]

@@ -26,7 +26,6 @@ kube-apiserver words it differently for a body, a patch and an apply.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -34,7 +33,7 @@ import msgspec
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.errors import BadRequest, InputError, UnsupportedMediaType
-from kvestigate.kube import causes, duplicates, facts
+from kvestigate.kube import causes, duplicates
 from kvestigate.kube.duplicates import ONCE, Repeated
 
 _decode = msgspec.json.Decoder().decode
@@ -92,17 +91,11 @@ def read(data: bytes, content_type: str, kind: Kind) -> tuple[Object, Repeated]:
     if value is None:
         return {}, repeated
     if not isinstance(value, dict):
-        raise _no_json(
-            kind, data, f"json: cannot unmarshal {go_type(value)} into Go value of {_TYPE}"
-        )
+        raise _unrecognized(kind, data, "the body is not an object")
     for field in ("apiVersion", "kind"):
-        if (told := value.get(field)) is not None and not isinstance(told, str):
-            raise _no_json(kind, data, _mistyped(field, told))
+        if not isinstance(value.get(field, ""), str | None):
+            raise _unrecognized(kind, data, f"{field} is not a string")
     return value, repeated
-
-
-def _mistyped(field: str, told: Any) -> str:
-    return f"json: cannot unmarshal {go_type(told)} into Go struct field .{field} of type string"
 
 
 class Misfit(Exception):
@@ -136,45 +129,14 @@ def identify(obj: Object, kind: Kind) -> None:
     resource = kind.resource
     told_kind = obj.get("kind") or resource.kind
     told_version = obj.get("apiVersion") or resource.api_version
-    if told_kind != resource.kind or told_version != resource.api_version:
-        for field, told in (("apiVersion", told_version), ("kind", told_kind)):
-            if not isinstance(told, str):
-                why = _mistyped(field, told)
-                raise Misfit(f"couldn't get version/kind; json parse error: {why}")
-        group, _, version = told_version.rpartition("/")
-        if group == resource.group and told_kind == resource.kind and group:
-            raise BadRequest(
-                f"the API version in the data ({told_version}) does not match the expected API "
-                f"version ({resource.api_version})"
-            )
-        if facts.for_kind(group, version, told_kind) is None:
-            if told_kind == resource.kind and group in _groups():
-                raise BadRequest(
-                    f"the API version in the data ({told_version}) does not match the expected "
-                    f"API version ({resource.api_version})"
-                )
-            raise Misfit(f'no kind "{told_kind}" is registered for version "{told_version}"')
-        raise Misfit(
-            f"converting ({version}.{told_kind}) to ({internal_type(kind)}): unknown conversion"
+    if told_kind != resource.kind:
+        raise Misfit(f"the path is for a {resource.kind}, not a {told_kind}")
+    if told_version != resource.api_version:
+        raise BadRequest(
+            f"the API version in the data ({told_version}) does not match the expected API "
+            f"version ({resource.api_version})"
         )
     obj["kind"], obj["apiVersion"] = resource.kind, resource.api_version
-
-
-@cache
-def _groups() -> frozenset[str]:
-    """All API groups, except the core group, that kube-apiserver has ever served."""
-    return frozenset({group for group, _, _ in facts.kinds().values() if group} | {"extensions"})
-
-
-def internal_type(kind: Kind) -> str:
-    """kube-apiserver's internal Go type, which its messages name: `core.Pod`."""
-    if kind.type is None:
-        return "unstructured.Unstructured"
-    package = kind.resource.group.partition(".")[0]
-    return f"{_PACKAGES.get(package, package)}.{kind.resource.kind}"
-
-
-_PACKAGES = {"": "core", "events": "core"}
 
 
 def refit(obj: Object, known: Object, call: Call, repeated: Repeated) -> Object:
@@ -258,7 +220,8 @@ def _json(data: bytes, kind: Kind) -> tuple[Any, Repeated]:
     except UnicodeDecodeError:  # as Go does, replace what is no UTF-8
         return _json(data.decode("utf-8", "replace").encode(), kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _no_json(kind, data, json_problem(error)) from None
+        why = f"couldn't get version/kind; json parse error: {json_problem(error)}"
+        raise _unrecognized(kind, data, why) from None
 
 
 def json_problem(error: Exception) -> str:
@@ -295,27 +258,8 @@ def _protobuf(data: bytes, kind: Kind) -> Object:
         ) from None
 
 
-# The anonymous type into which Go reads an object's identity.
-_TYPE = (
-    'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
-    'Kind string "json:\\"kind,omitempty\\"" }'
-)
 _SHOWN = 30
 """Bytes of a body that are shown when it is no object."""
-
-
-def go_type(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, dict):
-        return "object"
-    return "array" if isinstance(value, list) else "number"
-
-
-def _no_json(kind: Kind, data: bytes, why: str) -> BadRequest:
-    return _unrecognized(kind, data, f"couldn't get version/kind; json parse error: {why}")
 
 
 def _unrecognized(kind: Kind, data: bytes, why: str) -> BadRequest:

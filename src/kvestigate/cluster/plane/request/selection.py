@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from kvestigate.cluster.plane.model import objects
@@ -10,7 +9,7 @@ from kvestigate.cluster.plane.model.kind import Kind
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.errors import BadRequest, InputError
-from kvestigate.kube import causes, field_selectors, selectors
+from kvestigate.kube import field_selectors, selectors
 from kvestigate.kube.field_selectors import FieldSelector
 from kvestigate.kube.selectors import LabelSelector
 
@@ -38,34 +37,11 @@ class Selection:
         )
 
 
-_BAD_KEY = re.compile(r"label key '(?P<key>.*?)': (?P<why>.*)")
-_NO_INTEGER = re.compile(r"(?P<why>for 'Gt', .* integer), got \['(?P<value>.*)'\]")
-_BETWEEN = ("identifier after ','", "',' or 'end of string'", "!, identifier, or 'end of string'")
-"""What is expected where no requirement is being read."""
-_BAD_VALUE = re.compile(r"value '(?P<value>.*?)' of label '(?P<key>.*?)': (?P<why>.*)")
-
-
 def _labels(text: str) -> LabelSelector:
     try:
         return selectors.parse_labels(text)
     except InputError as error:
-        why = _bare(error).replace(", expected: '('", " expected: '('")
-        if why.endswith(tuple(f"expected: {what}" for what in _BETWEEN)):
-            raise BadRequest(why) from None
-        raise BadRequest(f"unable to parse requirement: {_in_their_words(why)}") from None
-
-
-def _in_their_words(why: str) -> str:
-    """What is wrong with a requirement, in kube-apiserver's words."""
-    if match := _BAD_VALUE.fullmatch(why):
-        place, told = f"values[0][{match['key']}]", match["value"]
-    elif match := _BAD_KEY.fullmatch(why):
-        place, told = "<nil>", match["key"]
-    elif match := _NO_INTEGER.fullmatch(why):
-        place, told = "values[0]", match["value"]
-    else:
-        return why
-    return str(causes.invalid(place, told, match["why"]))
+        raise BadRequest(f"unable to parse requirement: {_bare(error)}") from None
 
 
 def _fields(text: str) -> FieldSelector:

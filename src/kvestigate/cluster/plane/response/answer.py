@@ -11,7 +11,6 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.cluster.plane.model import objects
-from kvestigate.cluster.plane.request.body import internal_type
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.request.negotiate import Form
 from kvestigate.cluster.plane.response import answer, tables
@@ -160,14 +159,13 @@ def single(call: Call, item: Item, *, headers: bool = True) -> bytes:
         table["metadata"] = {"resourceVersion": str(item.revision)}
         return answer.encode(table)
     if form.form is Form.METADATA_LIST:
-        raise not_a_list(call)
+        raise not_a_list()
     return answer.encode(_partial(item, form.api_version))
 
 
-def not_a_list(call: Call) -> NotAcceptable:
+def not_a_list() -> NotAcceptable:
     return NotAcceptable(
-        "you requested PartialObjectMetadataList, but the requested object is not a list "
-        f"(*{internal_type(call.kind)})"
+        "you requested PartialObjectMetadataList, but the requested object is not a list"
     )
 
 
@@ -181,8 +179,7 @@ async def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> R
         body = await _table(call, items, metadata)
     elif form.form is Form.METADATA:
         raise NotAcceptable(
-            "you requested PartialObjectMetadata, but the requested object is a list "
-            f"(*{internal_type(call.kind)}List)"
+            "you requested PartialObjectMetadata, but the requested object is a list"
         )
     else:
         body = await _partials(call, items, metadata)

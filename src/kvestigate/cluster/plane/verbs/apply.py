@@ -18,7 +18,6 @@ from kvestigate.http.message import Response
 from kvestigate.kube import duplicates
 from kvestigate.kube.apply.checking import misfit
 from kvestigate.kube.duplicates import ONCE, Repeated
-from kvestigate.kube.patches import restoring
 from kvestigate.kube.yaml_documents import complaint, load
 
 MEDIA = "application/apply-patch+yaml"
@@ -92,26 +91,14 @@ def applied(call: Call, config: Object, live: Object | None, *, speaking: str = 
     merged = managed.apply(call, config, live, speaking=speaking)
     try:
         fitted = body.fit(merged, call)
-    except body.Misfit as why:
-        raise _mistyped(call, config, merged, str(why)) from None
+    except body.Misfit as misfit:
+        resource = call.served.resource
+        raise BadRequest(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: {misfit}"
+        ) from None
     check_name(fitted["metadata"].get("name") or "", call.info.name)
     return call.served.to_stored(fitted)
-
-
-def _mistyped(call: Call, config: Object, merged: Object, why: str) -> ApiError:
-    """The error for a configuration that could be merged, but has values of the wrong type."""
-    if call.served.type is None:
-        resource = call.served.resource
-        return BadRequest(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
-            f"{resource.kind}: {why}"
-        )
-    meta, type_ = config["metadata"], _type_text(config)
-    place = f"{_text(meta, 'namespace')}/{_text(meta, 'name')}"
-    return ApiError(
-        f"failed to convert new object ({place}; {type_}) to proper version: unable to convert "
-        f"unstructured object to {type_}: {restoring.complaint(merged, call.served.type) or why}"
-    )
 
 
 def _decode(call: Call) -> Object:
@@ -126,10 +113,7 @@ def _decode(call: Call) -> Object:
     if config is None:
         return {}
     if not isinstance(config, dict):
-        raise BadRequest(
-            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
-            f"unmarshal {body.go_type(config)} into Go value of type map[string]interface {{}}"
-        )
+        raise BadRequest("error decoding YAML: the configuration is not an object")
     return config
 
 

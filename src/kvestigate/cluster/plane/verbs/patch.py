@@ -14,13 +14,13 @@ from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import apply, writing
 from kvestigate.cluster.plane.verbs.update import check_name, check_version
-from kvestigate.errors import BadRequest, Invalid, UnsupportedMediaType
+from kvestigate.errors import BadRequest, UnsupportedMediaType
 from kvestigate.http.message import Response
 from kvestigate.kube import causes, duplicates, patch_schema
 from kvestigate.kube.duplicates import ONCE, Repeated
 from kvestigate.kube.patches import json as json_patch
 from kvestigate.kube.patches import merge as merge_patch
-from kvestigate.kube.patches import restoring, strategic, values
+from kvestigate.kube.patches import strategic
 
 JSON = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
@@ -35,8 +35,6 @@ class Change(msgspec.Struct, frozen=True):
     """The patch sets metadata.resourceVersion, and so applies to that version only."""
     repeated: Repeated = ONCE
     """The keys that the patch has twice."""
-    strategic: Any = None
-    """The patch, if it is a strategic merge patch: its errors quote the patch."""
 
 
 async def patch(call: Call) -> Response:
@@ -60,12 +58,7 @@ def read(call: Call) -> Change:
     """The patch in the body, for objects of the call's kind."""
     media = call.request.headers.get("content-type").partition(";")[0].strip()
     change, repeated = _decode(call, media)
-    return Change(
-        _applier(call, media, change),
-        _names_version(change),
-        repeated,
-        change if media == STRATEGIC else None,
-    )
+    return Change(_applier(call, media, change), _names_version(change), repeated)
 
 
 def patched(call: Call, change: Change, current: Object) -> Object:
@@ -80,17 +73,11 @@ def patched(call: Call, change: Change, current: Object) -> Object:
         body.identify(altered, call.served)
         fitted = body.refit(altered, converted, call, change.repeated)
     except body.Misfit as misfit:
-        raise _refusal(call, change, altered, str(misfit)) from None
+        value = msgspec.json.encode(altered).decode()
+        cause = causes.invalid("patch", value, str(misfit))
+        raise causes.reject("", "", "", [cause]) from None
     check_name(fitted["metadata"].get("name") or "", call.info.name)
     return call.served.to_stored(fitted)
-
-
-def _refusal(call: Call, change: Change, altered: Object, why: str) -> Invalid:
-    value = msgspec.json.encode(altered).decode()
-    if change.strategic is not None and call.served.type is not None:
-        value = values.shown(change.strategic)
-        why = restoring.complaint(altered, call.served.type) or why
-    return causes.reject("", "", "", [causes.invalid("patch", value, why)])
 
 
 def _decode(call: Call, media: str) -> tuple[Any, Repeated]:

@@ -10,16 +10,18 @@ import msgspec
 from kvestigate.cluster.plane.access.authz import nodes, rbac
 from kvestigate.cluster.plane.access.interface import Authenticated
 from kvestigate.cluster.plane.admission.policies.review import user_info
+from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.model import metadata
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import User
 from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.response import answer
-from kvestigate.cluster.plane.verbs import review_selectors, writing
+from kvestigate.cluster.plane.verbs import writing
 from kvestigate.errors import BadRequest, Unauthorized
 from kvestigate.http.message import Headers, Request, Response
 from kvestigate.kube import causes
+from kvestigate.kube.field_selectors import FieldTerm
 
 Spec = dict[str, Any]
 
@@ -146,8 +148,6 @@ def _verdict(call: Call, spec: Spec, user: User) -> Response:
     status: dict[str, Any] = {"allowed": rbac.allowed(state, user, info)}
     if reason := rbac.reason(state, user, info):
         status["reason"] = reason
-    if ignored := review_selectors.ignored(spec.get("resourceAttributes") or {}):
-        status["evaluationError"] = ignored
     review = _review(call, spec)
     if call.info.namespace:
         review["metadata"]["namespace"] = call.info.namespace
@@ -175,8 +175,18 @@ def _request_info(spec: Spec) -> RequestInfo:
         attributes.get("namespace", ""),
         attributes.get("name", ""),
         attributes.get("subresource", ""),
-        params={"fieldSelector": review_selectors.fields(attributes)},
+        params={"fieldSelector": _field_selector(attributes.get("fieldSelector") or {})},
     )
+
+
+def _field_selector(selector: Spec) -> str:
+    """The field selector of the reviewed request; requirements with several values are ignored."""
+    terms = [
+        FieldTerm(requirement["key"], requirement["values"][0], requirement["operator"] == "NotIn")
+        for requirement in selector.get("requirements") or ()
+        if requirement.get("operator") in checks.SETS and len(requirement.get("values") or ()) == 1
+    ]
+    return selector.get("rawSelector") or ",".join(map(str, terms))
 
 
 def _target_problems(spec: Spec) -> Iterator[causes.Cause]:
@@ -186,7 +196,6 @@ def _target_problems(spec: Spec) -> Iterator[causes.Cause]:
         yield causes.invalid("spec.resourceAttributes", None, why)
     elif resource is not None and path is not None:
         yield _path_problem(path, "cannot be specified in combination with resourceAttributes")
-    yield from review_selectors.problems(resource or {})
 
 
 def _namespace_problems(spec: Spec, namespace: str) -> Iterator[causes.Cause]:

@@ -60,7 +60,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 async def watch(call: Call) -> Response:
     versions.check_watch(call.info)
     if call.form.form is Form.METADATA_LIST:
-        raise answer.not_a_list(call)
+        raise answer.not_a_list()
     selected = selection(call.info, call.served)
     version = call.info.params.get("resourceVersion", "")
     state = call.plane.state

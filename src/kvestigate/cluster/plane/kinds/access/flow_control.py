@@ -7,7 +7,6 @@ from kvestigate.cluster.plane.model.kind import Kind, Object
 
 
 class FlowSchemaKind(Kind):
-    judges_step = False
     counts_generations = True
 
     def default(self, obj: Object) -> None:
@@ -16,7 +15,6 @@ class FlowSchemaKind(Kind):
 
 
 class PriorityLevelKind(Kind):
-    judges_step = False
     counts_generations = True
 
     def default(self, obj: Object) -> None:

@@ -31,7 +31,6 @@ _KINDS = ("kind", "listKind")
 
 
 class DefinitionKind(Kind):
-    judges_whole = False
     has_plain_finalizers = True
     status_carries_metadata = True
     counts_generations = True

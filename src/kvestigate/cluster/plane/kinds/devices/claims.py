@@ -53,7 +53,6 @@ class ResourceClaimKind(Kind):
 
 
 class ResourceClaimTemplateKind(Kind):
-    judges_whole = False
     returns_deleted = True
 
     def default(self, obj: Object) -> None:

@@ -29,7 +29,6 @@ _is_version = re.compile(
 
 
 class ResourceSliceKind(Kind):
-    judges_whole = False
     counts_generations = True
     returns_deleted = True
     selectable = (

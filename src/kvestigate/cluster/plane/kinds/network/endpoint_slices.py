@@ -14,7 +14,6 @@ _ENDPOINTS_MAX, _ADDRESSES_MAX, _PORTS_MAX, _HINTS_MAX = 1000, 100, 20000, 8
 
 
 class EndpointSliceKind(Kind):
-    judges_step = False
     counts_generations = True
     warns_on_update = False
 

@@ -15,7 +15,6 @@ _DIRECTIONS = (("ingress", "from"), ("egress", "to"))
 
 
 class NetworkPolicyKind(Kind):
-    judges_whole = False
     counts_generations = True
 
     def default(self, obj: Object) -> None:

@@ -38,8 +38,6 @@ class IPAddressKind(Kind):
 
 
 class ServiceCIDRKind(Kind):
-    judges_whole = False
-
     def validate(self, obj: Object, scene: Scene) -> Causes:
         return _networks(obj["spec"].get("cidrs") or [])
 

@@ -28,7 +28,6 @@ _ADDRESSING = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
 class ServiceKind(Kind):
-    judges_whole = False
     returns_deleted = True
     creates_on_update = True
     status_carries_metadata = True

@@ -29,7 +29,6 @@ _NOT_FOUND_ACTIONS = ("Deny", "Allow")
 
 
 class AdmissionPolicyKind(Kind):
-    judges_step = False
     has_plain_finalizers = True
     counts_generations = True
     updates_unconditionally = False
@@ -84,7 +83,6 @@ class ValidatingPolicyKind(AdmissionPolicyKind):
 class PolicyBindingKind(Kind):
     """Bindings of ValidatingAdmissionPolicies."""
 
-    judges_step = False
     has_plain_finalizers = True
     counts_generations = True
     updates_unconditionally = False

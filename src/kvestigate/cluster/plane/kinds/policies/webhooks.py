@@ -25,7 +25,6 @@ _QUALIFIED_MIN = 3
 class WebhooksKind(Kind):
     """ValidatingWebhookConfigurations; mutating ones add little."""
 
-    judges_step = False
     has_plain_finalizers = True
     counts_generations = True
     updates_unconditionally = False

@@ -16,7 +16,6 @@ _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolume
 
 
 class CSIDriverKind(Kind):
-    judges_whole = False
     counts_generations = True
     starts_generations = False
     returns_deleted = True
@@ -67,7 +66,6 @@ class CSIDriverKind(Kind):
 
 
 class CSINodeKind(Kind):
-    judges_step = False
     returns_deleted = True
     updates_unconditionally = False
 
@@ -112,7 +110,6 @@ class CSIStorageCapacityKind(Kind):
 
 
 class VolumeAttachmentKind(Kind):
-    judges_step = False
     returns_deleted = True
     updates_unconditionally = False
 

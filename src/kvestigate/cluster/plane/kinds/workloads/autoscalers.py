@@ -39,7 +39,6 @@ _DOWN: Object = {
 
 
 class AutoscalerKind(Kind):
-    judges_whole = False
     status_carries_metadata = True
 
     def default(self, obj: Object) -> None:

@@ -15,8 +15,6 @@ _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 
 class BudgetKind(Kind):
-    judges_step = False
-    judges_whole = False
     has_plain_finalizers = True
     counts_generations = True
     status_carries_metadata = True

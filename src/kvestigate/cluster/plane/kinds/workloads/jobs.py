@@ -39,7 +39,6 @@ _INDEXES_MAX, _MANY_COMPLETIONS, _MANY_PARALLEL = 100_000, 100_000, 10_000
 
 
 class JobKind(shared.Workload):
-    judges_whole = True
     orphans_by_default = True
     orphan_warning = (
         "child pods are preserved by default when jobs are deleted; set "

@@ -24,7 +24,6 @@ _SORTS = (
 class Workload(Kind):
     """A kind whose spec has a template for pods."""
 
-    judges_whole = False
     counts_generations = True
     status_carries_metadata = True
 
