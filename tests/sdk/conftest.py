@@ -22,7 +22,7 @@ async def _serve(
 ) -> None:
     stopped = asyncio.Event()
     options = ServeOptions(
-        data, Listen(port=0), memory=True, hire=start_workers(controllers=False, nodes=2)
+        data, Listen(port=0), memory=True, workers=start_workers(controllers=False, nodes=2)
     )
     async with serving(options) as server:
         started.set_result((server, asyncio.get_running_loop(), stopped))

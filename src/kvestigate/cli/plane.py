@@ -135,12 +135,18 @@ def serve(
     against it. Planes with a virtual clock always have controllers, which work while
     `plane step` moves the clock.
     """
-    from kvestigate.cluster.plane.front.serving import Auth, EtcdOptions, ServeOptions, nobody, run
+    from kvestigate.cluster.plane.front.serving import (
+        Auth,
+        EtcdOptions,
+        ServeOptions,
+        no_workers,
+        run,
+    )
     from kvestigate.cluster.scenarios.library import objects_of
     from kvestigate.cluster.workforce.registry import start_workers
 
     shared = None
-    hire = start_workers(controllers=controllers, nodes=nodes)
+    workers = start_workers(controllers=controllers, nodes=nodes)
     if etcd is None:
         _refuse_etcd_options(etcd_ca, etcd_cert, etcd_key)
     else:
@@ -150,7 +156,7 @@ def serve(
                 "would run controllers on the same planes",
                 hint="leave out --controllers and run controllers of your own against the planes",
             )
-        hire = nobody
+        workers = no_workers
         urls = tuple(url.strip() for url in etcd.split(","))
         shared = EtcdOptions(urls, etcd_prefix, etcd_ca, etcd_cert, etcd_key)
     chosen = ServeOptions(
@@ -161,7 +167,7 @@ def serve(
         auth=Auth(auth),
         token_file=token_file,
         audit_log=audit_log,
-        hire=hire,
+        workers=workers,
         scenarios=objects_of,
     )
     run(chosen, announce)

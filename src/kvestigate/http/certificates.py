@@ -107,9 +107,11 @@ def subject_of(certificate_der: bytes) -> tuple[str, tuple[str, ...]]:
     from cryptography.x509.oid import NameOID
 
     subject = x509.load_der_x509_certificate(certificate_der).subject
-    names = [str(found.value) for found in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    names = [
+        str(attribute.value) for attribute in subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    ]
     organizations = subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
-    return (names[0] if names else "", tuple(str(found.value) for found in organizations))
+    return (names[0] if names else "", tuple(str(attribute.value) for attribute in organizations))
 
 
 def _new_key() -> ec.EllipticCurvePrivateKey:

@@ -17,8 +17,8 @@ def client(served: Serving, base: str = "") -> Api:
 
 
 async def test_a_served_plane_is_worked_on(tmp_path: Path) -> None:
-    hire = start_workers(controllers=True, nodes=2)
-    async with serving(ServeOptions(tmp_path, Listen(port=0), hire=hire)) as served:
+    workers = start_workers(controllers=True, nodes=2)
+    async with serving(ServeOptions(tmp_path, Listen(port=0), workers=workers)) as served:
         api = client(served, "/clusters/a/control-plane")
         version = (await api.list(PODS)).metadata.resource_version
         await api.create(DEPLOYMENTS, deployment("web", 2))
@@ -33,8 +33,8 @@ async def test_a_served_plane_is_worked_on(tmp_path: Path) -> None:
 
 
 async def test_a_virtual_plane_is_stepped_over_http(tmp_path: Path) -> None:
-    hire = start_workers(controllers=False, nodes=1)
-    options = ServeOptions(tmp_path, Listen(port=0), memory=True, hire=hire)
+    workers = start_workers(controllers=False, nodes=1)
+    options = ServeOptions(tmp_path, Listen(port=0), memory=True, workers=workers)
     async with serving(options) as served:
         root, api = client(served), client(served, "/clusters/lab/control-plane")
         await root.request(

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from kvestigate import errors
 from kvestigate.aio.clock import WALL, Clock, Timer
 from kvestigate.cluster.plane.front.server import ApiServer
-from kvestigate.cluster.plane.front.serving import Hiring
+from kvestigate.cluster.plane.front.serving import StartWorkers
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.tenancy import timing
@@ -235,7 +235,7 @@ def _slice(workers: PlaneWorkers, now: float) -> bool:
     return False
 
 
-def start_workers(*, controllers: bool, nodes: int) -> Hiring:
+def start_workers(*, controllers: bool, nodes: int) -> StartWorkers:
     """Workers for planes with a virtual clock; with `controllers`, for all other planes too."""
 
     def start(api: ApiServer) -> WorkerRegistry:

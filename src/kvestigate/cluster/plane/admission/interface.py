@@ -13,13 +13,17 @@ from kvestigate.cluster.plane.store.model import Mutation
 from kvestigate.errors import Forbidden
 
 
-class Face(NamedTuple):
-    """What clients see in place of an object: a Scale of a workload, the options of a stream."""
+class SubresourceObject(NamedTuple):
+    """The object of a subresource that stands for the stored one.
+
+    A Scale stands for a Deployment, PodExecOptions for the pod of a stream.
+    """
 
     kind: Kind
     show: Callable[[Object], Object]
+    """The object of the subresource, made from the stored object."""
     take: Callable[[Object, Object], None]
-    """Change an object as what was seen of it was changed."""
+    """Write the changes of the subresource's object back to the stored object."""
 
 
 class Write(msgspec.Struct):
@@ -39,8 +43,8 @@ class Write(msgspec.Struct):
     creates: bool
     """Whether this makes a new object; a subresource never does."""
     dry_run: bool = False
-    face: Face | None = None
-    """What the client sees of the object, if that is something else."""
+    shown_as: SubresourceObject | None = None
+    """What clients and webhooks see instead of the object, for some subresources."""
     notes: dict[str, str] = msgspec.field(default_factory=dict)
     """For the audit log."""
     extra: list[Mutation] = msgspec.field(default_factory=list)

@@ -99,11 +99,11 @@ class Listen:
         return f"[{self.reachable}]" if ":" in self.reachable else self.reachable
 
 
-Hiring: TypeAlias = Callable[[ApiServer], AbstractAsyncContextManager[object]]
+StartWorkers: TypeAlias = Callable[[ApiServer], AbstractAsyncContextManager[object]]
 """Starts the controllers and nodes of a server, for the length of the context."""
 
 
-def nobody(api: ApiServer) -> AbstractAsyncContextManager[object]:
+def no_workers(api: ApiServer) -> AbstractAsyncContextManager[object]:
     return nullcontext()
 
 
@@ -133,7 +133,7 @@ class ServeOptions:
     """The file of the audit log; None: no audit log."""
     scenarios: Scenarios = no_scenarios
     """Scenarios that the members of a Fleet can start with, by name."""
-    hire: Hiring = nobody
+    workers: StartWorkers = no_workers
     """Starts the controllers and nodes of the planes."""
 
 
@@ -200,7 +200,7 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
         leadership = None if options.etcd is None else Leadership(calls, WALL)
         fleets = FleetController(api.planes, calls, WALL, options.scenarios, leadership)
         async with (
-            options.hire(api),
+            options.workers(api),
             fleets.running(),
             await _listening(api.handle, options.listen, tls) as server,
         ):

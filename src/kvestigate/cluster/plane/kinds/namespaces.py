@@ -51,8 +51,8 @@ class NamespaceKind(Kind):
         # The capital is the server's.
         return [causes.invalid("status.Phase", phase, why)]
 
-    def held(self, obj: Object) -> bool:
-        return super().held(obj) or bool((obj.get("spec") or {}).get("finalizers"))
+    def has_finalizers(self, obj: Object) -> bool:
+        return super().has_finalizers(obj) or bool((obj.get("spec") or {}).get("finalizers"))
 
     def on_delete(self, obj: Object, scene: Scene) -> None:
         obj.setdefault("status", {})["phase"] = "Terminating"

@@ -12,11 +12,11 @@ is listed in `kinds.registry`. A create calls, after the body was decoded:
     validate, validate_create every cause, in the order in which kube-apiserver reports them
     warnings                  advice for the Warning header
     (admission policies, validating webhooks, quotas)
-    hold                      refuses what was given away while webhooks were asked
+    recheck                   refuses what another write took while webhooks were called
 
 An update calls `default_changed`, `on_update`, `validate_changed` and `update_warnings` instead; a
-write to `status` calls `validate_status`; a deletion calls `grace_period`, `on_delete`, `held`,
-`clings` and `takes_along`.
+write to `status` calls `validate_status`; a deletion calls `grace_period`, `on_delete`,
+`has_finalizers`, `finalizers_on_delete` and `removed_with`.
 
 Three rules keep this simple. Objects are plain dicts, fresh for each request, so hooks change them
 in place. No hook does I/O: what it needs of the rest of the plane it reads from the `Scene`, which
@@ -186,8 +186,8 @@ class Kind:
     def on_update(self, new: Object, old: Object, scene: Scene) -> None:
         """Carry over what users cannot change."""
 
-    def hold(self, new: Object, old: Object | None, scene: Scene) -> None:
-        """Refuse an address or port that another object took while webhooks were running."""
+    def recheck(self, new: Object, old: Object | None, scene: Scene) -> None:
+        """Refuse an address or port that another object got while webhooks were called."""
 
     def is_new_generation(self, new: Object, old: Object) -> bool:
         """Whether an update changes what `metadata.generation` counts."""
@@ -232,15 +232,15 @@ class Kind:
     def on_delete(self, obj: Object, scene: Scene) -> None:
         """Mark an object that stays a while because of its grace period or finalizers."""
 
-    def held(self, obj: Object) -> bool:
+    def has_finalizers(self, obj: Object) -> bool:
         """Whether finalizers keep the object from being removed."""
         return bool(obj["metadata"].get("finalizers"))
 
-    def clings(self, obj: Object, scene: Scene) -> list[str]:
+    def finalizers_on_delete(self, obj: Object, scene: Scene) -> list[str]:
         """Finalizers that a deletion adds to the object."""
         return []
 
-    def takes_along(self, obj: Object, scene: Scene) -> list[Mutation]:
+    def removed_with(self, obj: Object, scene: Scene) -> list[Mutation]:
         """Other objects that are removed in the same step as this one."""
         return []
 

@@ -140,21 +140,23 @@ def check(meta: Object, kind: Kind) -> list[Cause]:
 
 
 def _check_names(meta: Object, kind: Kind) -> list[Cause]:
-    found: list[Cause] = []
+    problems: list[Cause] = []
     name = meta.get("name") or ""
     if generate := meta.get("generateName"):
-        found += [
+        problems += [
             causes.invalid(_METADATA.child("generateName"), generate, problem)
             for problem in kind.name_problems(_completed(generate))
         ]
     if not name:
-        found.append(causes.required(_METADATA.child("name"), "name or generateName is required"))
+        problems.append(
+            causes.required(_METADATA.child("name"), "name or generateName is required")
+        )
     else:
-        found += [
+        problems += [
             causes.invalid(_METADATA.child("name"), name, problem)
             for problem in kind.name_problems(name)
         ]
-    return found
+    return problems
 
 
 _IMMUTABLE = ("name", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -169,13 +171,13 @@ _JUDGED = (
 
 
 def _check_step(meta: Object, before: Object) -> list[Cause]:
-    found: list[Cause] = []
+    problems: list[Cause] = []
     if before.get("deletionTimestamp"):
         known = before.get("finalizers") or ()
         added = [name for name in meta.get("finalizers") or () if name not in known]
         if added:
             listed = ", ".join(causes.show(name) for name in sorted(added))
-            found.append(
+            problems.append(
                 causes.forbidden(
                     _METADATA.child("finalizers"),
                     "no new finalizers can be added if the object is being deleted, found new "
@@ -184,27 +186,27 @@ def _check_step(meta: Object, before: Object) -> list[Cause]:
             )
     for name in _IMMUTABLE:
         if meta.get(name) != before.get(name):
-            found.append(
+            problems.append(
                 causes.invalid(_METADATA.child(name), meta.get(name), "field is immutable")
             )
-    return found
+    return problems
 
 
 def _check_changeable(meta: Object, kind: Kind) -> list[Cause]:
     """What is wrong with the metadata that users may change."""
-    found: list[Cause] = []
+    problems: list[Cause] = []
     if (generation := meta.get("generation", 0)) < 0:
         why = "must be greater than or equal to 0"
-        found.append(causes.invalid(_METADATA.child("generation"), generation, why))
+        problems.append(causes.invalid(_METADATA.child("generation"), generation, why))
     if labels := meta.get("labels"):
-        found += _check_labels(labels)
+        problems += _check_labels(labels)
     if annotations := meta.get("annotations"):
-        found += _check_annotations(annotations)
+        problems += _check_annotations(annotations)
     if owners := meta.get("ownerReferences"):
-        found += _check_owners(owners)
+        problems += _check_owners(owners)
     if finalizers := meta.get("finalizers"):
-        found += _check_finalizers(finalizers, kind)
-    return found
+        problems += _check_finalizers(finalizers, kind)
+    return problems
 
 
 def _completed(base: str) -> str:
@@ -213,17 +215,17 @@ def _completed(base: str) -> str:
 
 
 def _check_labels(labels: dict[str, str]) -> list[Cause]:
-    found = []
+    problems = []
     for key, value in labels.items():
-        if problems := names.qualified_name_problems(key):
-            found += [causes.invalid(_LABELS, key, text) for text in problems]
-        if problems := names.label_value_problems(value):
-            found += [causes.invalid(_LABELS, value, text) for text in problems]
-    return found
+        if texts := names.qualified_name_problems(key):
+            problems += [causes.invalid(_LABELS, key, text) for text in texts]
+        if texts := names.label_value_problems(value):
+            problems += [causes.invalid(_LABELS, value, text) for text in texts]
+    return problems
 
 
 def _check_annotations(annotations: dict[str, str]) -> list[Cause]:
-    found = [
+    problems = [
         causes.invalid(_ANNOTATIONS, key, text)
         for key in annotations
         for text in names.qualified_name_problems(key.lower())
@@ -232,22 +234,22 @@ def _check_annotations(annotations: dict[str, str]) -> list[Cause]:
     if size * _UTF8_MOST > ANNOTATIONS_LIMIT:
         size = sum(len(text.encode()) for pair in annotations.items() for text in pair)
     if size > ANNOTATIONS_LIMIT:
-        found.append(causes.too_long(_ANNOTATIONS, ANNOTATIONS_LIMIT))
-    return found
+        problems.append(causes.too_long(_ANNOTATIONS, ANNOTATIONS_LIMIT))
+    return problems
 
 
 def _check_owners(owners: list[Object]) -> list[Cause]:
     path = _METADATA.child("ownerReferences")
-    found: list[Cause] = []
+    problems: list[Cause] = []
     controller = ""
     for owner in owners:
-        found += _check_owner(owner)
+        problems += _check_owner(owner)
     for owner in owners:
         if not owner.get("controller"):
             continue
         named = f"{owner.get('kind', '')}/{owner.get('name', '')}"
         if controller:
-            found.append(
+            problems.append(
                 causes.invalid(
                     path,
                     owners,
@@ -256,7 +258,7 @@ def _check_owners(owners: list[Object]) -> list[Cause]:
                 )
             )
         controller = controller or named
-    return found
+    return problems
 
 
 def _check_owner(owner: Object) -> list[Cause]:
@@ -265,33 +267,35 @@ def _check_owner(owner: Object) -> list[Cause]:
     group, _, version = stated.rpartition("/")
     if "/" in group:
         group, version = "", ""
-    found = []
+    problems = []
     if not version:
-        found.append(causes.invalid(path.child("apiVersion"), stated, "version must not be empty"))
+        problems.append(
+            causes.invalid(path.child("apiVersion"), stated, "version must not be empty")
+        )
     for field in ("kind", "name", "uid"):
         if not owner.get(field):
-            found.append(causes.invalid(path.child(field), "", "must not be empty"))
+            problems.append(causes.invalid(path.child(field), "", "must not be empty"))
     if (group, version, kind) == ("", "v1", "Event"):
-        told = "/v1, Kind=Event is disallowed from being an owner"
-        found.append(causes.invalid(path, owner, told))
-    return found
+        why = "/v1, Kind=Event is disallowed from being an owner"
+        problems.append(causes.invalid(path, owner, why))
+    return problems
 
 
 def _check_finalizers(finalizers: list[str], kind: Kind) -> list[Cause]:
     path = _METADATA.child("finalizers")
-    found = [
+    problems = [
         causes.invalid(path, name, text)
         for name in finalizers
         for text in names.qualified_name_problems(name)
     ]
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         why = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
-        found.append(causes.invalid(path, finalizers, why))
+        problems.append(causes.invalid(path, finalizers, why))
     if kind.type is None or kind.has_plain_finalizers:
-        return found
+        return problems
     # Finalizers of built-in kinds need a domain, unless Kubernetes itself defines them.
     why = "name is neither a standard finalizer name nor is it fully qualified"
-    return found + [
+    return problems + [
         causes.invalid(path.index(index), name, why)
         for index, name in enumerate(finalizers)
         if "/" not in name and name not in _STANDARD

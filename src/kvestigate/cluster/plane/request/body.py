@@ -191,19 +191,19 @@ def fit(obj: Object, call: Call, repeated: Repeated = ONCE) -> Object:
     """
     if repeated is ONCE and (tidy := call.served.tidied(obj)) is not None:
         return tidy
-    found = call.served.problems(obj)
-    if found.mistyped:
-        raise Misfit(found.mistyped)
-    if found or repeated.warnings:
+    problems = call.served.problems(obj)
+    if problems.mistyped:
+        raise Misfit(problems.mistyped)
+    if problems or repeated.warnings:
         if call.served.type is not None:  # what it does not know it does not read twice
-            repeated = repeated.without(found.warnings)
+            repeated = repeated.without(problems.warnings)
         strict = strictness(call)
         if strict == "Strict":
-            told = (*repeated.complaints, *found.warnings)[: duplicates.MOST_TOLD]
-            raise Misfit(f"strict decoding error: {', '.join(told)}")
+            texts = (*repeated.complaints, *problems.warnings)[: duplicates.MOST_TOLD]
+            raise Misfit(f"strict decoding error: {', '.join(texts)}")
         if strict == "Warn":
-            told = (*repeated.warnings, *found.warnings)[: duplicates.MOST_TOLD]
-            call.warnings.extend(told)
+            texts = (*repeated.warnings, *problems.warnings)[: duplicates.MOST_TOLD]
+            call.warnings.extend(texts)
     fitted = call.served.normalised(obj)
     if obj["metadata"].get("managedFields") == []:  # says more than nothing: forget them
         fitted = {**fitted, "metadata": {**fitted["metadata"], "managedFields": []}}

@@ -143,9 +143,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def field_manager(self) -> str:
         """`fieldManager` of the query, else the part of the User-Agent before the `/`."""
-        told = self.info.params.get("fieldManager", "")
-        if told:
-            return told
+        if manager := self.info.params.get("fieldManager", ""):
+            return manager
         agent = self.request.headers.get("user-agent").partition("/")[0]
         return agent[:128] or "unknown"
 
@@ -157,8 +156,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         """Refuse names that cannot be part of a URL path."""
         name = self.info.name
         if problems := names.path_segment_problems(name):
-            told = msgspec.json.encode(name).decode()
-            raise BadRequest(f"Name parameter invalid: {told}: {';'.join(problems)}")
+            quoted = msgspec.json.encode(name).decode()
+            raise BadRequest(f"Name parameter invalid: {quoted}: {';'.join(problems)}")
 
     def already_exists(self, name: str) -> AlreadyExists:
         resource = self.served.resource

@@ -184,8 +184,8 @@ class Hub:
         "_paused_until",
         "_pending",
         "_published",
-        "_telling",
-        "_untold",
+        "_scheduled",
+        "_undelivered",
         "delivered",
     )
 
@@ -199,10 +199,10 @@ class Hub:
         self._members: dict[ResourceKey | None, dict[Subscription, int]] = {}
         """Each with the revision it started from."""
         self._pending: list[Change] = []
-        self._untold: deque[tuple[Subscription, Batch, int]] = deque()
-        """Who is still to be told of the newest changes but those that are pending."""
-        self._telling = False
-        """Whether it is seen to that the subscribers will be told."""
+        self._undelivered: deque[tuple[Subscription, Batch, int]] = deque()
+        """Subscribers that have not got the newest batch yet."""
+        self._scheduled = False
+        """Whether a delivery is scheduled or under way."""
         self._pause = self._paused_until = self._published = 0.0
 
     def __bool__(self) -> bool:
@@ -224,19 +224,19 @@ class Hub:
         """Hand on, together with whatever else is published in this turn or until a pause ends."""
         self._pending.extend(changes)
         self._published = monotonic()
-        if not self._telling:
-            self._telling = True
+        if not self._scheduled:
+            self._scheduled = True
             self._schedule()
 
     def end(self, error: StoreError | None) -> None:
-        self._tell_all()
+        self._flush()
         for members in list(self._members.values()):
             for subscription in list(members):
                 subscription.end(error)
 
     def end_of(self, resource: ResourceKey) -> None:
         """Nothing more will happen to a resource: it is no longer served."""
-        self._tell_all()
+        self._flush()
         for subscription in list(self._members.get(resource, ())):
             subscription.end(None)
 
@@ -249,28 +249,28 @@ class Hub:
         else:
             loop.call_soon(self._deliver)
 
-    def _tell_all(self) -> None:
-        """Whatever there is to tell, at once."""
-        self._tell(len(self._untold))
+    def _flush(self) -> None:
+        """Deliver everything at once."""
+        self._deliver_next(len(self._undelivered))
         self._prepare()
-        self._tell(len(self._untold))
+        self._deliver_next(len(self._undelivered))
 
     def _deliver(self) -> None:
         """Tell some subscribers of the newest changes, and see to it that the others are told."""
-        if not self._untold:
+        if not self._undelivered:
             self._prepare()
         loop = asyncio.get_running_loop()
         # A stepped loop may stand still before there is another turn.
-        self._tell(len(self._untold) if isinstance(loop, SteppedLoop) else AT_ONCE)
-        if self._untold:
+        self._deliver_next(len(self._undelivered) if isinstance(loop, SteppedLoop) else AT_ONCE)
+        if self._undelivered:
             loop.call_soon(self._deliver)
         elif self._pending:
             self._schedule()
         else:
-            self._telling = False
+            self._scheduled = False
 
     def _prepare(self) -> None:
-        """Have everybody told of what is pending."""
+        """Group what is pending by resource, for each subscriber of the resource."""
         changes, self._pending = self._pending, []
         if not changes:
             return
@@ -279,15 +279,15 @@ class Hub:
             by_resource.setdefault(change.resource, []).append(change)
         for resource, batch in by_resource.items():
             members = self._members.get(resource, {})
-            self._untold.extend((each, batch, covered) for each, covered in members.items())
-        self._pause = min(len(self._untold) * PAUSE, LONGEST_PAUSE)
+            self._undelivered.extend((each, batch, covered) for each, covered in members.items())
+        self._pause = min(len(self._undelivered) * PAUSE, LONGEST_PAUSE)
         self._newest = changes[-1].revision
 
-    def _tell(self, count: int) -> None:
-        for _ in range(min(count, len(self._untold))):
-            subscription, batch, covered = self._untold.popleft()
+    def _deliver_next(self, count: int) -> None:
+        for _ in range(min(count, len(self._undelivered))):
+            subscription, batch, covered = self._undelivered.popleft()
             if subscription in self._members.get(subscription.resource, {}):  # else it has left
                 subscription.deliver(batch, covered)
-        if not self._untold:
+        if not self._undelivered:
             self.delivered = self._newest  # last: who is cut above has not had these
             self._paused_until = monotonic() + self._pause

@@ -101,7 +101,7 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
         if done:
             mutations.append(Remove(call.kind.key, item.namespace, item.name, revision))
         last = len(mutations) - 1
-        mutations += call.kind.takes_along(obj, scene)
+        mutations += call.kind.removed_with(obj, scene)
         try:
             changes = await writing.commit(call, mutations)
         except Mismatch:
@@ -120,7 +120,9 @@ def mark(call: Call, obj: Object, options: Options) -> bool:
     before = (meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds"))
     finalizers = _finalizers(call, meta.get("finalizers") or [], options)
     scene = call.scene(call.plane.tip)
-    finalizers += [name for name in call.kind.clings(obj, scene) if name not in finalizers]
+    finalizers += [
+        name for name in call.kind.finalizers_on_delete(obj, scene) if name not in finalizers
+    ]
     changed = finalizers != (meta.get("finalizers") or [])
     if finalizers:
         meta["finalizers"] = finalizers
@@ -130,7 +132,7 @@ def mark(call: Call, obj: Object, options: Options) -> bool:
     if before[0] is not None:
         # Already terminating: a second request can only shorten the grace period.
         grace = min(grace, before[1] or 0)
-    marked = call.kind.deletes_gracefully or call.kind.held(obj)
+    marked = call.kind.deletes_gracefully or call.kind.has_finalizers(obj)
     if marked and (before[0] is None or grace != (before[1] or 0)):
         meta["deletionTimestamp"] = metadata.timestamp(call.clock.now() + grace)
         meta["deletionGracePeriodSeconds"] = grace

@@ -75,8 +75,8 @@ def _known(sent: Any, before: list[Any] | None, *, by_part: bool) -> Managers:
         if managers.is_reset(sent):
             return {}
         try:
-            if told := managers.decode_foreign(sent):
-                return told
+            if known := managers.decode_foreign(sent):
+                return known
         except Malformed:
             pass
     return managers.decode(before)

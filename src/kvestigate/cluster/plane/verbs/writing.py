@@ -16,7 +16,7 @@ still has the revision that was read. `change` repeats the whole decision when a
 faster (kube-apiserver's GuaranteedUpdate), unless the client named the revision itself. What a
 write takes from a common stock (cluster IPs, node ports, quota) is not protected by the
 object's own revision. It is taken from a scene that is made after the last `await`, and checked
-again after validating webhooks (`kind.hold`), which may take seconds: two Services could get the
+again after validating webhooks (`kind.recheck`), which may take seconds: two Services could get the
 same node port until that was done.
 
 **Fairness.** A large object may take milliseconds to read and to validate. Between steps `breathe`
@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kvestigate.cluster.plane.admission.interface import Face, Write
+from kvestigate.cluster.plane.admission.interface import SubresourceObject, Write
 from kvestigate.cluster.plane.admission.policies.asking import Asking, asking
 from kvestigate.cluster.plane.admission.registry import admit, approve, charge
 from kvestigate.cluster.plane.kinds.custom.kind import DEFINITIONS
@@ -121,7 +121,7 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     if webhooks is not None:
         await webhooks.validate()
         write.scene = call.scene(call.plane.tip)
-        kind.hold(obj, None, write.scene)
+        kind.recheck(obj, None, write.scene)
     charge(write)
     return New(objects.put(obj, kind, expect=0), write.extra)
 
@@ -192,7 +192,13 @@ def _write(
 
 
 async def _prepare_update(
-    call: Call, new: Object, old: Object, *, tracked: bool, face: Face | None, may_yield: bool
+    call: Call,
+    new: Object,
+    old: Object,
+    *,
+    tracked: bool,
+    shown_as: SubresourceObject | None,
+    may_yield: bool,
 ) -> Write:
     """Default, admit and validate a changed object; ApiError if it is refused."""
     kind = call.kind
@@ -207,7 +213,7 @@ async def _prepare_update(
         await call.breathe()
     scene = call.scene(call.plane.tip)
     write = _write(call, "UPDATE", kind, new, old, scene)
-    write.face = face
+    write.shown_as = shown_as
     webhooks = asking(write, call.backends, call.random)
     # On an update, the rules that are built in see the object after webhooks changed it.
     if webhooks is not None and await webhooks.mutate(lambda write: None):
@@ -231,7 +237,7 @@ async def _prepare_update(
     if webhooks is not None:
         await webhooks.validate()
         write.scene = call.scene(call.plane.tip)
-        kind.hold(new, old, write.scene)
+        kind.recheck(new, old, write.scene)
     charge(write)
     return write
 
@@ -275,17 +281,19 @@ async def change(
     *,
     pinned: bool = False,
     tracked: bool = False,
-    face: Face | None = None,
+    shown_as: SubresourceObject | None = None,
 ) -> Item:
     """Update the object that the path names; again if another writer was faster.
 
     `alter` gets a fresh dict of the stored object and returns the new one (None: no change).
     `pinned`: the client named the revision to change, so a conflict is its to resolve.
     `tracked`: `alter` has updated the managed fields.
-    `face`: what the client sees in place of the object, as a Scale for a Deployment.
+    `shown_as`: the object of a subresource that webhooks see instead, as a Scale of a Deployment.
     """
     for attempt in range(CONFLICT_RETRIES):
-        update = await _prepare(call, alter, tracked=tracked, face=face, may_yield=attempt == 0)
+        update = await _prepare(
+            call, alter, tracked=tracked, shown_as=shown_as, may_yield=attempt == 0
+        )
         if isinstance(update, Item):
             return update
         try:
@@ -305,7 +313,7 @@ async def _prepare(
     alter: Callable[[Object, Item], Object | None],
     *,
     tracked: bool,
-    face: Face | None,
+    shown_as: SubresourceObject | None,
     may_yield: bool,
 ) -> _Update | Item:
     """The update to commit, or the object to answer with if there is nothing to commit."""
@@ -319,7 +327,9 @@ async def _prepare(
         return item
     if may_yield:
         await call.breathe()
-    write = await _prepare_update(call, new, old, tracked=tracked, face=face, may_yield=may_yield)
+    write = await _prepare_update(
+        call, new, old, tracked=tracked, shown_as=shown_as, may_yield=may_yield
+    )
     if not objects.differ(new, old):
         managed.settle(new, old)
         if objects.same(new, old, item):
@@ -331,7 +341,7 @@ async def _prepare(
     # The last finalizer is gone. Watchers see the object as it was stored; only the client that
     # removed the finalizer gets it without.
     removal = Remove(call.kind.key, item.namespace, item.name, item.revision)
-    removed_with_it = call.kind.takes_along(new, write.scene)
+    removed_with_it = call.kind.removed_with(new, write.scene)
     last = dry_run_item(call, objects.body(new, call.kind), item.name, item.revision)
     return _Update([removal, *write.extra, *removed_with_it], last)
 
@@ -355,7 +365,9 @@ async def commit(call: Call, mutations: list[Mutation]) -> list[Change]:
 
 def is_removable(call: Call, obj: Object) -> bool:
     """Whether an object that is being deleted has neither finalizers nor a grace period left."""
-    return not call.kind.held(obj) and not obj["metadata"].get("deletionGracePeriodSeconds")
+    return not call.kind.has_finalizers(obj) and not obj["metadata"].get(
+        "deletionGracePeriodSeconds"
+    )
 
 
 def dry_run_item(call: Call, body: bytes, name: str, revision: int = 0, uid: str = "") -> Item:

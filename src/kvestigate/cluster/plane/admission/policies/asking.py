@@ -225,7 +225,7 @@ class _Asked:
 
 def _replace(write: Write, kind: Kind, patched: Object) -> bool:
     """Take over the object that a webhook returned. True if it differs."""
-    judge = kind if write.face is None else write.face.kind
+    judge = kind if write.shown_as is None else write.shown_as.kind
     if wrong := judge.problems(patched).mistyped:
         raise hooks.internal(wrong)
     return replacing.replace(write, kind, patched)

@@ -94,13 +94,13 @@ class Mutation:
         address, kind = each.target
         shown, _ = self._review().shown(kind)
         assert shown is not None, "only deletions have no object"
-        face = self._write.face
+        shown_as = self._write.shown_as
         if patch_type == "JSONPatch":
-            made = patching.patched(value, shown, kind if face is None else face.kind)
+            made = patching.patched(value, shown, kind if shown_as is None else shown_as.kind)
         else:
             # Kinds that are only seen at subresources of others have no schema to merge by.
             own = address.group, address.version
-            typed = face is None and own == (kind.resource.group, kind.resource.version)
+            typed = shown_as is None and own == (kind.resource.group, kind.resource.version)
             made = patching.configured(value, shown, kind if typed else None)
         if made is not None:
             replacing.replace(self._write, kind, made)

@@ -36,9 +36,9 @@ def _set_by_server(write: Write) -> list[str]:
 
 def replace(write: Write, kind: Kind, patched: Object) -> bool:
     """Replace the object of the write by one at a kind's version. True if it differs."""
-    if write.face is not None:
-        changed = write.face.show(write.new) != patched
-        write.face.take(write.new, patched)
+    if write.shown_as is not None:
+        changed = write.shown_as.show(write.new) != patched
+        write.shown_as.take(write.new, patched)
         return changed
     tidy = kind.tidied(patched)
     new = kind.to_stored(kind.normalised(patched) if tidy is None else tidy)

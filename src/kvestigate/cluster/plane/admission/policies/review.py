@@ -90,8 +90,8 @@ class Review:
         return self._shown[kind]
 
     def _at(self, kind: Kind, obj: Object) -> Object:
-        if self.write.face is not None:
-            return self.write.face.show(obj)
+        if self.write.shown_as is not None:
+            return self.write.shown_as.show(obj)
         resource = kind.resource
         head = {"kind": resource.kind, "apiVersion": resource.api_version}
         return {**kind.from_stored(dict(obj)), **head}
@@ -118,7 +118,9 @@ class Review:
         return told
 
     def _kind(self, kind: Kind) -> dict[str, str]:
-        resource = kind.resource if self.write.face is None else self.write.face.kind.resource
+        resource = (
+            kind.resource if self.write.shown_as is None else self.write.shown_as.kind.resource
+        )
         return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
     def _options(self) -> dict[str, Any] | None:

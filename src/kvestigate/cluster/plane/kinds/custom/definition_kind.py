@@ -87,10 +87,10 @@ class DefinitionKind(Kind):
 
     # -- deleting ------------------------------------------------------------------------
 
-    def clings(self, obj: Object, scene: Scene) -> list[str]:
+    def finalizers_on_delete(self, obj: Object, scene: Scene) -> list[str]:
         return [CLEANUP] if any(map(_is_held, _objects(obj, scene.state))) else []
 
-    def takes_along(self, obj: Object, scene: Scene) -> list[Mutation]:
+    def removed_with(self, obj: Object, scene: Scene) -> list[Mutation]:
         key = _key(obj)
         time = obj["metadata"].get("deletionTimestamp", "")
         return [

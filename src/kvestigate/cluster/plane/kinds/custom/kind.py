@@ -201,7 +201,7 @@ class CustomKind(Kind):
 
     # -- deleting ------------------------------------------------------------------------
 
-    def takes_along(self, obj: Object, scene: Scene) -> list[Mutation]:
+    def removed_with(self, obj: Object, scene: Scene) -> list[Mutation]:
         """The definition itself, if it is being deleted and this was its last object."""
         if obj["metadata"].get("finalizers") or len(scene.state.collection(self.key)) != 1:
             return []

@@ -79,7 +79,7 @@ class ServiceKind(Kind):
         if spec["type"] != "LoadBalancer":
             new["status"] = {**new.get("status", {}), "loadBalancer": {}}
 
-    def hold(self, new: Object, old: Object | None, scene: Scene) -> None:
+    def recheck(self, new: Object, old: Object | None, scene: Scene) -> None:
         if scene.subresource != "status":
             self._allocate(new, None if old is None else old["spec"], scene)
 

@@ -15,7 +15,7 @@ class Malformed(Exception):
 
 def fields(data: bytes) -> list[tuple[int, Value]]:
     """The fields of a message in the order they were sent."""
-    found: list[tuple[int, Value]] = []
+    decoded: list[tuple[int, Value]] = []
     at, end = 0, len(data)
     try:
         while at < end:
@@ -25,15 +25,15 @@ def fields(data: bytes) -> list[tuple[int, Value]]:
                 # Most lengths are a single byte, and most fields have one.
                 size, start = _varint(data, at) if data[at] > 0x7F else (data[at], at + 1)
                 at = start + size
-                found.append((tag >> 3, data[start:at]))
+                decoded.append((tag >> 3, data[start:at]))
             elif wire == _VARINT:
                 number, at = _varint(data, at)
-                found.append((tag >> 3, number))
+                decoded.append((tag >> 3, number))
             elif wire == _FIXED64:
-                found.append((tag >> 3, struct.unpack_from("<d", data, at)[0]))
+                decoded.append((tag >> 3, struct.unpack_from("<d", data, at)[0]))
                 at += 8
             elif wire == _FIXED32:
-                found.append((tag >> 3, struct.unpack_from("<f", data, at)[0]))
+                decoded.append((tag >> 3, struct.unpack_from("<f", data, at)[0]))
                 at += 4
             else:
                 raise Malformed(f"proto: illegal wireType {wire}")
@@ -41,19 +41,19 @@ def fields(data: bytes) -> list[tuple[int, Value]]:
         raise Malformed("unexpected EOF") from None
     if at != end:
         raise Malformed("unexpected EOF")
-    return found
+    return decoded
 
 
 def packed(data: bytes) -> list[int]:
     """Numbers one after the other, without a tag for each."""
-    found, at = [], 0
+    decoded, at = [], 0
     try:
         while at < len(data):
             number, at = _varint(data, at)
-            found.append(number)
+            decoded.append(number)
     except IndexError:
         raise Malformed("unexpected EOF") from None
-    return found
+    return decoded
 
 
 def signed(number: int) -> int:

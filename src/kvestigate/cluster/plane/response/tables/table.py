@@ -59,13 +59,13 @@ def blank(kind: Kind, metadata: Object, api_version: str, *, headers: bool) -> d
         "metadata": metadata,
     }
     nothing = {} if kind.type is None else normal.empty(kind.type)
-    nobody = {"spec": {}, "status": {}, **nothing, "metadata": {**metadata, "name": ""}}
+    blank_object = {"spec": {}, "status": {}, **nothing, "metadata": {**metadata, "name": ""}}
     return {
         "kind": "Table",
         "apiVersion": api_version,
         "metadata": {"resourceVersion": metadata["resourceVersion"]},
         "columnDefinitions": columns.definitions() if headers else None,
-        "rows": [{"cells": columns.cells(nobody, 0.0), "object": carried}],
+        "rows": [{"cells": columns.cells(blank_object, 0.0), "object": carried}],
     }
 
 

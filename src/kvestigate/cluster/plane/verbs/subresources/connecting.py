@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import parse_qsl
 
-from kvestigate.cluster.plane.admission.interface import Face, Write
+from kvestigate.cluster.plane.admission.interface import SubresourceObject, Write
 from kvestigate.cluster.plane.admission.policies import evaluation
 from kvestigate.cluster.plane.admission.policies.asking import asking
 from kvestigate.cluster.plane.model.kind import Kind, Object
@@ -43,7 +43,7 @@ async def admit_connection(call: Call) -> None:
 def _write(call: Call) -> Write:
     kind = _KINDS[call.info.resource, call.info.subresource]
     options = _options(call, kind)
-    face = Face(kind, lambda obj: dict(options), lambda obj, changed: None)
+    shown_as = SubresourceObject(kind, lambda obj: dict(options), lambda obj, changed: None)
     return Write(
         "CONNECT",
         call.kind,
@@ -54,7 +54,7 @@ def _write(call: Call) -> Write:
         call.warnings,
         call.served,
         creates=False,
-        face=face,
+        shown_as=shown_as,
         notes=call.notes,
     )
 

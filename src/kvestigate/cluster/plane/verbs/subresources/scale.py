@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kvestigate.cluster.plane.admission.interface import Face
+from kvestigate.cluster.plane.admission.interface import SubresourceObject
 from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request import body
@@ -81,7 +81,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
             call,
             lambda obj, item: _scaled(call, obj, item, scale, scaling),
             pinned=bool(version),
-            face=_face(scaling),
+            shown_as=_as_scale(scaling),
         )
         return _answer(call, item, scaling)
 
@@ -98,7 +98,9 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
             scale = patching.patched(as_scale, change, _scale(obj, scaling))
             return _scaled(call, obj, item, scale, scaling)
 
-        item = await writing.change(call, alter, pinned=change.names_version, face=_face(scaling))
+        item = await writing.change(
+            call, alter, pinned=change.names_version, shown_as=_as_scale(scaling)
+        )
         return _answer(call, item, scaling)
 
     return {"get": get, "update": update, "patch": patch}
@@ -119,7 +121,9 @@ async def _apply(call: Call, config: Object, scaling: Scaling) -> Item:
         return applying.applied(call, workload, obj, speaking=SCALE.resource.api_version)
 
     pinned = bool(meta.get("resourceVersion"))
-    return await writing.change(call, alter, pinned=pinned, tracked=True, face=_face(scaling))
+    return await writing.change(
+        call, alter, pinned=pinned, tracked=True, shown_as=_as_scale(scaling)
+    )
 
 
 def _scaled(call: Call, obj: Object, item: Item, scale: Object, scaling: Scaling) -> Object:
@@ -135,11 +139,11 @@ def _scaled(call: Call, obj: Object, item: Item, scale: Object, scaling: Scaling
     return obj
 
 
-def _face(scaling: Scaling) -> Face:
+def _as_scale(scaling: Scaling) -> SubresourceObject:
     def take(obj: Object, scale: Object) -> None:
         _write(obj, scaling.replicas, (scale.get("spec") or {}).get("replicas", 0))
 
-    return Face(SCALE, lambda obj: _scale(obj, scaling), take)
+    return SubresourceObject(SCALE, lambda obj: _scale(obj, scaling), take)
 
 
 def _problems(scale: Object) -> list[Cause]:
