@@ -12,7 +12,7 @@ door.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeAlias
 
@@ -20,26 +20,23 @@ import msgspec
 
 from kvestigate.cluster.plane.store.errors import StoreError
 from kvestigate.cluster.plane.store.model import Change
-from kvestigate.cluster.plane.store.state import PlaneState
+from kvestigate.cluster.plane.store.state import PlaneState, replay
 
 
-@dataclass(frozen=True, slots=True)
-class Created:
+class Created(msgspec.Struct, frozen=True):
     plane: str
     template: PlaneState
     """What it starts with. The same template for many planes is stored once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forked:
+class Forked(msgspec.Struct, frozen=True):
     source: str
     revision: int
     """Of the source: one that is retained or has a checkpoint."""
     planes: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
+class Deleted(msgspec.Struct, frozen=True):
     plane: str
 
 
@@ -48,8 +45,7 @@ class Appended(msgspec.Struct, frozen=True):
     changes: Sequence[Change]
 
 
-@dataclass(frozen=True, slots=True)
-class Pinned:
+class Pinned(msgspec.Struct, frozen=True):
     """A checkpoint was taken."""
 
     plane: str
@@ -57,14 +53,12 @@ class Pinned:
     revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unpinned:
+class Unpinned(msgspec.Struct, frozen=True):
     plane: str
     checkpoint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Trimmed:
+class Trimmed(msgspec.Struct, frozen=True):
     """The history up to this revision is no longer needed."""
 
     plane: str
@@ -83,6 +77,34 @@ class Loaded:
     changes: Sequence[Change]
     """Everything after `compacted`."""
     checkpoints: dict[str, PlaneState]
+
+    @classmethod
+    def replayed(
+        cls,
+        state: PlaneState,
+        changes: Iterable[Change],
+        compacted: int,
+        head: int,
+        checkpoints: Mapping[str, int],
+    ) -> Loaded:
+        """A plane, from what it starts with and everything that is left of its log.
+
+        `head` is the revision that the log has reached, if that is later than its last change.
+        """
+        pins = sorted(((revision, name) for name, revision in checkpoints.items()), reverse=True)
+        pinned: dict[str, PlaneState] = {}
+        kept: list[Change] = []
+        for change in changes:
+            while pins and pins[-1][0] < change.revision:
+                revision, name = pins.pop()
+                pinned[name] = PlaneState(revision, state.collections)
+            state = replay(state, change)
+            if change.revision > compacted:
+                kept.append(change)
+        for revision, name in reversed(pins):
+            pinned[name] = PlaneState(revision, state.collections)
+        present = PlaneState(max(state.revision, head), state.collections)
+        return cls(present, compacted, kept, pinned)
 
 
 Refusals: TypeAlias = Mapping[int, StoreError]

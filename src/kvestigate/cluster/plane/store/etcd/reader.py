@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 
 from kvestigate.cluster.plane.store.errors import NoPlane
 from kvestigate.cluster.plane.store.etcd.client import EtcdClient, KeyValue, prefix_end
@@ -58,7 +58,7 @@ class Reader:
         heads = await self._client.range(self._keys.head(record.id), revision=at)
         origin = await self._origin(record.lineage, at)
         changes = [each async for each in self.log(record.id, at)]
-        loaded = recall(
+        loaded = Loaded.replayed(
             origin, changes, record.compacted, int(heads.kvs[0].value), record.checkpoints
         )
         return loaded, record, found.kvs[0].mod_revision
@@ -129,26 +129,3 @@ class Reader:
             state = PlaneState(revision, state.collections)
             self.remember(ident, state)
         return state
-
-
-def recall(
-    state: PlaneState,
-    changes: Iterable[Change],
-    compacted: int,
-    head: int,
-    checkpoints: Mapping[str, int],
-) -> Loaded:
-    """A plane, from what it starts with and everything that is left of its log."""
-    pins = sorted(((revision, name) for name, revision in checkpoints.items()), reverse=True)
-    pinned: dict[str, PlaneState] = {}
-    kept: list[Change] = []
-    for change in changes:
-        while pins and pins[-1][0] < change.revision:
-            revision, name = pins.pop()
-            pinned[name] = PlaneState(revision, state.collections)
-        state = replay(state, change)
-        if change.revision > compacted:
-            kept.append(change)
-    for revision, name in reversed(pins):
-        pinned[name] = PlaneState(revision, state.collections)
-    return Loaded(PlaneState(head, state.collections), compacted, kept, pinned)

@@ -18,7 +18,7 @@ from kvestigate.cluster.plane.store.model import (
     intern_labels,
 )
 from kvestigate.cluster.plane.store.sqlite.schema import key, revision_of
-from kvestigate.cluster.plane.store.state import EMPTY, PlaneState
+from kvestigate.cluster.plane.store.state import EMPTY, PlaneState, replay
 
 _ORIGINS = 32
 """Starting points of forks that are kept, so that the next fork read shares with the last."""
@@ -51,22 +51,11 @@ class Reader:
         parent, base, compacted = self._db.execute(
             "SELECT parent, base, compacted FROM plane WHERE id = ?", (plane,)
         ).fetchone()
-        pins = self._db.execute(
-            "SELECT revision, name FROM checkpoint WHERE plane = ? ORDER BY revision DESC", (plane,)
-        ).fetchall()
-        state = self._origin(parent, base)
-        changes, checkpoints = [], {}
-        for change, after in self._replay(plane, state, None):
-            while pins and pins[-1][0] < change.revision:
-                revision, name = pins.pop()
-                checkpoints[name] = PlaneState(revision, state.collections)
-            state = after
-            if change.revision > compacted:
-                changes.append(change)
-        state = PlaneState(max(state.revision, compacted), state.collections)
-        for revision, name in reversed(pins):
-            checkpoints[name] = PlaneState(revision, state.collections)
-        return Loaded(state, compacted, changes, checkpoints)
+        pins = self._db.execute("SELECT name, revision FROM checkpoint WHERE plane = ?", (plane,))
+        changes = self._changes(plane, key(plane + 1, 0) - 1)
+        return Loaded.replayed(
+            self._origin(parent, base), changes, compacted, compacted, dict(pins)
+        )
 
     def _origin(self, plane: int | None, revision: int) -> PlaneState:
         """The state of a plane at the revision where another one starts from it."""
@@ -80,34 +69,36 @@ class Reader:
         if plane is not None:
             self._origins.move_to_end((plane, revision))
             state = self._origins[plane, revision]
-        for each in reversed(chain):
-            for _, after in self._replay(each[0], state, each[1]):
-                state = after
-            state = self._origins[each] = PlaneState(each[1], state.collections)
+        for ancestor, until in reversed(chain):
+            for change in self._changes(ancestor, key(ancestor, until)):
+                state = replay(state, change)
+            state = self._origins[ancestor, until] = PlaneState(until, state.collections)
         while len(self._origins) > _ORIGINS:
             self._origins.popitem(last=False)
         return state
 
-    def _replay(
-        self, plane: int, state: PlaneState, until: int | None
-    ) -> Iterator[tuple[Change, PlaneState]]:
-        """Each change of a plane's own log, with the state after it."""
-        last = key(plane + 1, 0) - 1 if until is None else key(plane, until)
+    def _changes(self, plane: int, last: int) -> Iterator[Change]:
+        """The changes of a plane's own log up to a key, without `previous`."""
         rows = self._db.execute(
             "SELECT id, type, resource, namespace, name, created, time, actor, header, data"
             " FROM version WHERE id BETWEEN ? AND ? ORDER BY id",
             (key(plane, 0), last),
         )
         for row, kind, number, namespace, name, created, time, actor, header, data in rows:
-            resource, revision = self._resource(number), revision_of(row)
-            before = state.get(resource, namespace, name)
-            item = _item(before, namespace, name, revision, created, header, data)
-            change = Change(revision, ChangeType(kind), resource, item, before, actor, time)
-            if change.type is not ChangeType.DELETED:
-                state = state.put(resource, item)
-            elif before is not None:
-                state = state.remove(resource, namespace, name, revision)
-            yield change, state
+            revision, parsed = revision_of(row), _header.decode(header)
+            item = Item(
+                intern(namespace),
+                name,
+                parsed.uid,
+                revision,
+                created,
+                data,
+                intern_labels(parsed.labels),
+                parsed.owners,
+                parsed.fields,
+            )
+            resource = self._resource(number)
+            yield Change(revision, ChangeType(kind), resource, item, None, actor, time)
 
     def _resource(self, number: int) -> ResourceKey:
         if number not in self._resources:
@@ -116,26 +107,3 @@ class Reader:
                 each: (intern(group), intern(plural)) for each, group, plural in rows
             }
         return self._resources[number]
-
-
-def _item(
-    before: Item | None,
-    namespace: str,
-    name: str,
-    revision: int,
-    created: int,
-    header: bytes,
-    data: bytes,
-) -> Item:
-    parsed = _header.decode(header)
-    return Item(
-        intern(namespace),
-        name if before is None else before.name,
-        parsed.uid if before is None or before.uid != parsed.uid else before.uid,
-        revision,
-        revision if revision == created else created,
-        data,
-        intern_labels(parsed.labels),
-        parsed.owners,
-        parsed.fields,
-    )

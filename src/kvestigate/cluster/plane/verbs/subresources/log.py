@@ -9,7 +9,6 @@ from kvestigate.cluster.plane.egress.locate import container_of, kubelet_of
 from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.request.call import Call
-from kvestigate.errors import BadRequest
 from kvestigate.http.message import Headers, Request, Response
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
@@ -41,7 +40,7 @@ def _query(info: RequestInfo) -> list[tuple[str, str]]:
     query = [(name, "true") for name in _FLAGS if info.flag(name)]
     problems: list[Cause] = []
     for name in ("tailLines", *_POSITIVE):
-        value = _integer(info, name)
+        value = info.integer(name)
         if value is None:
             continue
         lowest, words = (1, "greater than 0") if name in _POSITIVE else (0, "")
@@ -60,13 +59,3 @@ def _query(info: RequestInfo) -> list[tuple[str, str]]:
     if problems:
         raise causes.reject("PodLogOptions", "", info.name, problems)
     return query
-
-
-def _integer(info: RequestInfo, name: str) -> int | None:
-    value = info.params.get(name, "")
-    if not value:
-        return None
-    try:
-        return int(value)
-    except ValueError:
-        raise BadRequest(f'strconv.ParseInt: parsing "{value}": invalid syntax') from None
