@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from kvestigate.cluster.plane.kinds.types import Types
@@ -122,14 +123,22 @@ class Discovery:
         return Document(answer.encode(value), _AGGREGATED_MEDIA)
 
 
-_by_types: WeakKeyDictionary[Types, Discovery] = WeakKeyDictionary()
+T = TypeVar("T")
 
 
-def of(types: Types) -> Discovery:
-    """The discovery of a set of types; made once, because many planes share their types."""
-    if types not in _by_types:
-        _by_types[types] = Discovery(types)
-    return _by_types[types]
+def once_per_types(make: Callable[[Types], T]) -> Callable[[Types], T]:
+    """The same function, called once for each set of types: many planes share their types."""
+    made: WeakKeyDictionary[Types, T] = WeakKeyDictionary()
+
+    def made_once(types: Types) -> T:
+        if types not in made:
+            made[types] = make(types)
+        return made[types]
+
+    return made_once
+
+
+of = once_per_types(Discovery)
 
 
 def _wants_aggregated(request: Request) -> bool:

@@ -353,6 +353,19 @@ def _alterable(call: Call, item: Item, old: Object) -> Object:
     return call.kind.from_stored(objects.read(item))
 
 
+async def commit_decided(call: Call, decide: Callable[[], list[Mutation]]) -> None:
+    """Commit what is decided by the newest state; decide again if another writer was faster."""
+    for _ in range(CONFLICT_RETRIES):
+        try:
+            await call.commit(decide())
+        except Mismatch:
+            continue
+        except Missing:
+            raise call.not_found() from None
+        return
+    raise call.modified()
+
+
 async def commit(call: Call, mutations: list[Mutation]) -> list[Change]:
     """Commit mutations; the removal of a CustomResourceDefinition ends the watches of its kind."""
     changes = await call.commit(mutations)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 import msgspec
 
+from kvestigate.cluster.plane.front.discovery import once_per_types
 from kvestigate.cluster.plane.front.openapi import operations, schemas, v2_protobuf
 from kvestigate.cluster.plane.front.openapi.operations import Operation
 from kvestigate.cluster.plane.front.openapi.schemas import GVK, V2, Json
@@ -57,14 +58,7 @@ class OpenApi:
         return document
 
 
-_by_types: WeakKeyDictionary[Types, OpenApi] = WeakKeyDictionary()
-
-
-def of(types: Types) -> OpenApi:
-    """The document of a set of types; made once, because many planes share their types."""
-    if types not in _by_types:
-        _by_types[types] = OpenApi(types)
-    return _by_types[types]
+of = once_per_types(OpenApi)
 
 
 class _Encoding(NamedTuple):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
+from kvestigate.cluster.plane.front.discovery import once_per_types
 from kvestigate.cluster.plane.front.openapi import operations, schemas
 from kvestigate.cluster.plane.front.openapi.operations import Operation
 from kvestigate.cluster.plane.front.openapi.schemas import GVK, META, V3, Json
@@ -79,14 +80,7 @@ class OpenApi:
 
 _by_kinds: WeakValueDictionary[tuple[Kind, ...], Document] = WeakValueDictionary()
 """Planes that differ in some of their types share the documents of the others."""
-_by_types: WeakKeyDictionary[Types, OpenApi] = WeakKeyDictionary()
-
-
-def of(types: Types) -> OpenApi:
-    """The documents of a set of types; made once, because many planes share their types."""
-    if types not in _by_types:
-        _by_types[types] = OpenApi(types)
-    return _by_types[types]
+of = once_per_types(OpenApi)
 
 
 def _url(name: str, document: Document) -> str:

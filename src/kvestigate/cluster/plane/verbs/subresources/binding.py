@@ -10,8 +10,7 @@ from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.response import answer
-from kvestigate.cluster.plane.store.errors import Mismatch, Missing
-from kvestigate.cluster.plane.store.model import Item
+from kvestigate.cluster.plane.store.model import Mutation
 from kvestigate.cluster.plane.verbs import writing
 from kvestigate.cluster.plane.verbs.update import precondition_failed
 from kvestigate.errors import ApiError, BadRequest, Conflict
@@ -45,21 +44,10 @@ async def _bind(call: Call, binding: Object) -> Response:
     writing.check_namespace(call, binding)
     write = writing.subresource_write(call, BINDING, binding, dry_run=call.dry_run)
     await writing.pass_admission(call, write, lambda: _check(binding))
-    for _ in range(writing.CONFLICT_RETRIES):
-        item = call.find(call.plane.tip)
-        pod = objects.read(item)
-        _assign(call, pod, item, binding)
-        if call.dry_run:
-            break
-        try:
-            await call.commit([objects.put(pod, call.kind, item.revision)])
-        except Mismatch:
-            continue  # another writer was faster: decide again
-        except Missing:
-            raise call.not_found() from None
-        break
+    if call.dry_run:
+        _assigned(call, binding)
     else:
-        raise call.modified()
+        await writing.commit_decided(call, lambda: [_assigned(call, binding)])
     return answer.made(call, CREATED)
 
 
@@ -78,8 +66,10 @@ def _check(binding: Object) -> None:
         raise ApiError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
 
 
-def _assign(call: Call, pod: Object, item: Item, binding: Object) -> None:
-    """Set the node of a pod in place; Conflict if the pod cannot be bound."""
+def _assigned(call: Call, binding: Object) -> Mutation:
+    """The pod with the node of the binding; Conflict if the pod cannot be bound."""
+    item = call.find(call.plane.tip)
+    pod = objects.read(item)
     meta, binding_meta = pod["metadata"], binding["metadata"]
     for field, expected, actual in (
         ("UID", binding_meta.get("uid"), item.uid),
@@ -100,6 +90,7 @@ def _assign(call: Call, pod: Object, item: Item, binding: Object) -> None:
         if binding_meta.get(field):
             meta[field] = {**(meta.get(field) or {}), **binding_meta[field]}
     set_condition(pod, "PodScheduled", "True", call.clock.now())
+    return objects.put(pod, call.kind, item.revision)
 
 
 def set_condition(obj: Object, type_: str, status: str, now: float, **rest: str) -> None:

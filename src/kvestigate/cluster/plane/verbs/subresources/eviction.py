@@ -17,7 +17,6 @@ from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.response import answer
-from kvestigate.cluster.plane.store.errors import Mismatch, Missing
 from kvestigate.cluster.plane.store.model import Item, Mutation
 from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.cluster.plane.verbs import writing
@@ -39,19 +38,10 @@ async def create_eviction(call: Call) -> Response:
     options = _options(call, eviction)
     write = writing.subresource_write(call, EVICTION, eviction, dry_run=bool(options.dryRun))
     await writing.pass_admission(call, write)
-    for _ in range(writing.CONFLICT_RETRIES):
-        mutations = _decide(call, call.plane.tip, options)
-        if options.dryRun:
-            break
-        try:
-            await call.commit(mutations)
-        except Mismatch:
-            continue
-        except Missing:
-            raise call.not_found() from None
-        break
+    if options.dryRun:
+        _decide(call, options)
     else:
-        raise call.modified()
+        await writing.commit_decided(call, lambda: _decide(call, options))
     return answer.made(call, CREATED)
 
 
@@ -82,8 +72,9 @@ def _options(call: Call, eviction: Object) -> Options:
     return options
 
 
-def _decide(call: Call, state: PlaneState, options: Options) -> list[Mutation]:
+def _decide(call: Call, options: Options) -> list[Mutation]:
     """The mutations that evict the pod; raises if its disruption budget does not allow it."""
+    state = call.plane.tip
     item = call.find(state)
     pod = objects.read(item)
     spent = [] if _needs_no_budget(pod) else _spend(call, state, item, pod)
