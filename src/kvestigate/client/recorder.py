@@ -125,8 +125,8 @@ class _Allowance:
 class Recorder(Teller[News]):
     """Writes events of the core group."""
 
-    def __init__(self, api: Api, clock: Clock) -> None:
-        super().__init__()
+    def __init__(self, api: Api, clock: Clock, *, waiting: int = _WAITING) -> None:
+        super().__init__(waiting=waiting)
         self._api = api
         self._clock = clock
         self._number = 0

@@ -186,12 +186,12 @@ def _a_pod_gets_a_node_exactly_when_there_is_one_for_it(
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_remembered_is_what_a_fresh_look_would_find(seed: int) -> None:
+def test_after_changes_decisions_are_those_of_a_fresh_state(seed: int) -> None:
     for cluster in Maker(seed).clusters():
-        _what_is_remembered_is_what_a_fresh_look_would_find(*cluster)
+        _after_changes_decisions_are_those_of_a_fresh_state(*cluster)
 
 
-def _what_is_remembered_is_what_a_fresh_look_would_find(
+def _after_changes_decisions_are_those_of_a_fresh_state(
     found: list[Object], placed: list[Object], waiting: list[Object]
 ) -> None:
     state = state_of(found, placed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import islice
 from random import Random
 
 from kvestigate.cluster.scheduler import selection
@@ -13,7 +12,6 @@ from kvestigate.cluster.scheduler.framework import Judge, Rejection
 from kvestigate.cluster.scheduler.nodes import NodeState
 from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.registry import DEFAULT, Profile
-from kvestigate.cluster.scheduler.score_cache import ClassScores, ScoreCache
 from kvestigate.cluster.scheduler.state import ClusterState
 
 _ENOUGH_NODES = 100
@@ -79,61 +77,68 @@ def unavailable(
 
 
 class Decider:
-    """Decides for one pod after another; scores of nodes are kept between decisions."""
+    """Decides for one pod after another."""
 
     def __init__(self, profile: Profile = DEFAULT, random: Random | None = None) -> None:
         self._profile = profile
         self._random = random or Random()
-        self._score_cache = ScoreCache(profile, self._random)
         self._start = 0
+        """Where the search for feasible nodes begins, so that all nodes have their turn."""
 
     def decide(self, pod: PodFacts, state: ClusterState) -> Placement | NoFit:
-        if not state.nodes:
+        total = len(state.nodes)
+        if not total:
             return NoFit(0)
-        judges = self._judges(pod, state, local=False)
+        judges = self._judges(pod, state)
         if isinstance(judges, Rejection):
-            return NoFit(len(state.nodes), everywhere=judges)
-        wanted = pod.pod.status.nominated_node_name
-        if wanted in state.nodes and self.fits(pod, state.nodes[wanted], state) is None:
-            return Placement(wanted)
+            return NoFit(total, everywhere=judges)
+        nominated = pod.pod.status.nominated_node_name
+        if nominated in state.nodes and self.fits(pod, state.nodes[nominated], state) is None:
+            return Placement(nominated)
         named = selection.named_nodes(pod.pod.spec.affinity)
-        if named is not None:
-            return self._among_named(pod, named, state)
-        class_scores = self._score_cache.of(pod, state)
-        contested = _contested(pod, state)
-        trial = _Trial(self, pod, state, judges, contested)
-        if self._compares(pod, state):
-            return self._side_by_side(trial, class_scores)
-        node = class_scores.best(trial.accepts)
-        if node is not None:
-            return Placement(node)
-        return _no_fit(state, {**class_scores.rejections, **trial.rejections})
+        if named is None:
+            feasible, rejections = self._feasible(pod, judges, self._in_turn(state), state)
+            self._start += len(feasible) + len(rejections)
+            elsewhere = None
+        elif named:
+            nodes = [state.nodes[name] for name in sorted(named & state.nodes.keys())]
+            feasible, rejections = self._feasible(pod, judges, nodes, state)
+            reasons = ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
+            elsewhere = Rejection("NodeAffinity", reasons, resolvable=False)
+        else:
+            reasons = ("pod affinity terms conflict",)
+            return NoFit(total, everywhere=Rejection("NodeAffinity", reasons, resolvable=False))
+        if feasible:
+            return self._best(pod, state, feasible)
+        return NoFit(total, nodes=rejections, elsewhere=elsewhere)
 
     def fits(self, pod: PodFacts, node: NodeState, state: ClusterState) -> Rejection | None:
         """None if the pod fits on the node, both with and without the pods nominated for it."""
         expected = _expected(pod, node.name, state)
         if expected:
             with state.supposing(node.name, along=expected):
-                rejection = self._judge(pod, node, state)
+                rejection = self._rejection(pod, node, state)
             if rejection is not None:
                 return rejection
-        return self._judge(pod, node, state)
+        return self._rejection(pod, node, state)
 
-    def may_fit(self, pod: PodFacts, node: str, state: ClusterState) -> bool:
-        """Whether the local plugins accept the node."""
+    def may_fit(self, pod: PodFacts, name: str, state: ClusterState) -> bool:
+        """Whether the plugins that look at one node at a time accept the node."""
+        node = state.nodes.get(name)
         named = selection.named_nodes(pod.pod.spec.affinity)
-        if named is not None:
-            return node in named
-        return node in self._score_cache.of(pod, state).scores
+        if node is None or (named is not None and name not in named):
+            return False
+        judges = self._judges(pod, state, only_local=True)
+        return not isinstance(judges, Rejection) and _first_rejection(judges, node) is None
 
     # -- parts -----------------------------------------------------------------------------------
 
     def _judges(
-        self, pod: PodFacts, state: ClusterState, *, local: bool
+        self, pod: PodFacts, state: ClusterState, *, only_local: bool = False
     ) -> list[Judge] | Rejection:
         judges: list[Judge] = []
         for plugin in self._profile.filters:
-            if plugin.local is local:
+            if plugin.local or not only_local:
                 verdict = plugin.judge(pod, state)
                 if isinstance(verdict, Rejection):
                     return verdict
@@ -141,71 +146,41 @@ class Decider:
                     judges.append(verdict)
         return judges
 
-    def _judge(self, pod: PodFacts, node: NodeState, state: ClusterState) -> Rejection | None:
-        for plugin in self._profile.filters:
-            verdict = plugin.judge(pod, state)
-            if verdict is not None:
-                rejection = verdict if isinstance(verdict, Rejection) else verdict(node)
-                if rejection is not None:
-                    return rejection
-        return None
+    def _rejection(self, pod: PodFacts, node: NodeState, state: ClusterState) -> Rejection | None:
+        judges = self._judges(pod, state)
+        return judges if isinstance(judges, Rejection) else _first_rejection(judges, node)
 
-    def _compares(self, pod: PodFacts, state: ClusterState) -> bool:
-        """Whether some plugin scores nodes by comparing them."""
-        return any(
-            plugin.cares(pod, state) for plugin, _ in self._profile.scorers if not plugin.local
-        )
+    def _in_turn(self, state: ClusterState) -> list[NodeState]:
+        """All nodes, from where the last search ended."""
+        nodes = list(state.nodes.values())
+        start = self._start % len(nodes)
+        return nodes[start:] + nodes[:start]
 
-    def _among_named(
-        self, pod: PodFacts, named: frozenset[str], state: ClusterState
-    ) -> Placement | NoFit:
-        if not named:
-            reasons = ("pod affinity terms conflict",)
-            return NoFit(len(state.nodes), everywhere=Rejection("NodeAffinity", reasons, False))
+    def _feasible(
+        self, pod: PodFacts, judges: list[Judge], nodes: list[NodeState], state: ClusterState
+    ) -> tuple[list[NodeState], dict[str, Rejection]]:
+        """Nodes that the pod fits on, as many as are compared, and why it does not on others."""
+        enough = enough_nodes(len(state.nodes))
+        feasible: list[NodeState] = []
         rejections: dict[str, Rejection] = {}
-        feasible = []
-        for name in sorted(named & state.nodes.keys()):
-            rejection = self.fits(pod, state.nodes[name], state)
-            if rejection is None:
-                feasible.append(state.nodes[name])
-            else:
-                rejections[name] = rejection
-        if feasible:
-            return self._choose(pod, state, feasible, None)
-        reasons = ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
-        elsewhere = Rejection("NodeAffinity", reasons, resolvable=False)
-        return NoFit(len(state.nodes), nodes=rejections, elsewhere=elsewhere)
+        for node in nodes:
+            rejection = _first_rejection(judges, node)
+            if rejection is None and node.name in state.nominated:
+                rejection = self.fits(pod, node, state)
+            if rejection is not None:
+                rejections[node.name] = rejection
+                continue
+            feasible.append(node)
+            if len(feasible) == enough:
+                break
+        return feasible, rejections
 
-    def _side_by_side(self, trial: _Trial, class_scores: ClassScores) -> Placement | NoFit:
-        names = list(class_scores.scores)
-        enough = enough_nodes(len(trial.state.nodes))
-        start = self._start % len(names) if names else 0
-        names = names[start:] + names[:start]
-        nodes = trial.state.nodes
-        if trial.judges or trial.contested:
-            accepted = list(islice(filter(trial.accepts, names), enough))
-        else:
-            accepted = names[:enough]
-        enough_found = len(accepted) == enough
-        self._start += names.index(accepted[-1]) + 1 if enough_found else len(names)
-        feasible = [nodes[name] for name in accepted]
-        if not feasible:
-            return _no_fit(trial.state, {**class_scores.rejections, **trial.rejections})
-        return self._choose(trial.pod, trial.state, feasible, class_scores)
-
-    def _choose(
-        self,
-        pod: PodFacts,
-        state: ClusterState,
-        feasible: list[NodeState],
-        class_scores: ClassScores | None,
-    ) -> Placement:
+    def _best(self, pod: PodFacts, state: ClusterState, feasible: list[NodeState]) -> Placement:
+        """The node with the highest score; any of them when several have it."""
         if len(feasible) == 1:
             return Placement(feasible[0].name)
-        totals = [class_scores.scores[node.name] if class_scores else 0 for node in feasible]
+        totals = [0] * len(feasible)
         for plugin, weight in self._profile.scorers:
-            if plugin.local and class_scores:
-                continue
             grade = plugin.grade(pod, state, feasible)
             if grade is not None:
                 scores = plugin.scores([grade(node) for node in feasible])
@@ -217,33 +192,6 @@ class Decider:
         return Placement(self._random.choice(best).name)
 
 
-@dataclass(slots=True)
-class _Trial:
-    """Filters nodes that the local plugins accept by the other plugins."""
-
-    decider: Decider
-    pod: PodFacts
-    state: ClusterState
-    judges: list[Judge]
-    contested: frozenset[str]
-    """Nodes on which room is being made for others."""
-    rejections: dict[str, Rejection] = field(default_factory=dict)
-
-    def accepts(self, name: str) -> bool:
-        node = self.state.nodes[name]
-        for judge in self.judges:
-            rejection = judge(node)
-            if rejection is not None:
-                self.rejections[name] = rejection
-                return False
-        if name in self.contested:
-            rejection = self.decider.fits(self.pod, node, self.state)
-            if rejection is not None:
-                self.rejections[name] = rejection
-                return False
-        return True
-
-
 def enough_nodes(total: int) -> int:
     """How many feasible nodes to look for: the more nodes, the smaller a share of them."""
     if total < _ENOUGH_NODES:
@@ -252,8 +200,12 @@ def enough_nodes(total: int) -> int:
     return max(_ENOUGH_NODES, total * share // 100)
 
 
-def _no_fit(state: ClusterState, rejections: dict[str, Rejection]) -> NoFit:
-    return NoFit(len(state.nodes), nodes=dict(rejections))
+def _first_rejection(judges: list[Judge], node: NodeState) -> Rejection | None:
+    for judge in judges:
+        rejection = judge(node)
+        if rejection is not None:
+            return rejection
+    return None
 
 
 def _expected(pod: PodFacts, node: str, state: ClusterState) -> list[PodFacts]:
@@ -266,9 +218,3 @@ def _expected(pod: PodFacts, node: str, state: ClusterState) -> list[PodFacts]:
         and other.uid != pod.uid
         and other.uid not in state.nodes[node].pods
     ]
-
-
-def _contested(pod: PodFacts, state: ClusterState) -> frozenset[str]:
-    return frozenset(
-        name for name in state.nominated if name in state.nodes and _expected(pod, name, state)
-    )

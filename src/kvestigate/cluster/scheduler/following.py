@@ -39,12 +39,10 @@ _POD_GONE = frozenset(
 )
 _POD_CAME = frozenset(("InterPodAffinity", "PodTopologySpread"))
 _NODE_GONE = frozenset(("PodTopologySpread",))
-_STORAGE = frozenset(("VolumeBinding", "VolumeRestrictions", "VolumeZone"))
+_STORAGE = frozenset(("VolumeBinding", "VolumeRestrictions"))
 _NAMESPACE = frozenset(("InterPodAffinity",))
 _LOCAL = frozenset(plugin.name for plugin in DEFAULT.filters if plugin.local)
-_LABELS = frozenset(
-    ("NodeAffinity", "PodTopologySpread", "InterPodAffinity", "VolumeBinding", "VolumeZone")
-)
+_LABELS = frozenset(("NodeAffinity", "PodTopologySpread", "InterPodAffinity", "VolumeBinding"))
 _TAINTS = frozenset(("TaintToleration", "NodeUnschedulable", "PodTopologySpread"))
 _ROOM = frozenset(("NodeResourcesFit",))
 

@@ -5,12 +5,9 @@ a node (a `Judge` for filters, a `Grade` for scorers), or None where it has noth
 depends on the pod alone (its parsed selector, its counts of matching pods in each zone) is worked
 out once and not for each of thousands of nodes, and a plugin without an opinion costs nothing.
 
-The second idea is `local`: the verdict of a local plugin depends on the node with its pods and on
-the pod's equivalence class (requests, ports, selectors, tolerations), on nothing else. Replicas of
-one workload are of one class, and after each placement only one node has changed. `score_cache`
-keeps the verdicts of local plugins by class and asks again only for changed nodes, so placing the
-next replica costs one look at one node, however many nodes there are. A plugin that compares nodes
-or counts pods elsewhere (affinity between pods, topology spread) must not claim to be local.
+A filter is `local` if its verdict depends on the node with its pods and on the pod's equivalence
+class (requests, ports, selectors, tolerations) alone. When one node has changed, a pod that only
+local filters rejected is tried again only if those accept that node.
 
 Rejections carry the words of kube-scheduler and whether evictions could help (`resolvable`), which
 is all that preemption has to know about a plugin.
@@ -62,13 +59,6 @@ class Scorer(Protocol):
 
     @property
     def name(self) -> str: ...
-
-    @property
-    def local(self) -> bool:
-        """As with filters; and the grade is the score, without regard to other nodes' grades."""
-
-    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
-        """False if it surely prefers no node; a cheap test."""
 
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
         """The function that grades `nodes`; None if the plugin prefers none of them."""

@@ -6,8 +6,6 @@ from kvestigate.cluster.scheduler.pods import PodFacts, Port
 from kvestigate.kube.requests import PODS, Amounts, amounts
 from kvestigate.kube.views.core import Node, Taint
 
-_ZONE = "topology.kubernetes.io/zone"
-_HOST = "kubernetes.io/hostname"
 _EVERY_ADDRESS = "0.0.0.0"
 
 
@@ -17,7 +15,6 @@ class NodeState:
     __slots__ = (
         "allocatable",
         "assumed",
-        "is_host",
         "labels",
         "name",
         "node",
@@ -26,7 +23,6 @@ class NodeState:
         "requested",
         "room",
         "taints",
-        "zone",
     )
 
     def __init__(self, node: Node) -> None:
@@ -42,9 +38,6 @@ class NodeState:
     def update(self, node: Node) -> None:
         self.node = node
         self.labels: dict[str, str] = node.metadata.labels
-        self.zone: str | None = self.labels.get(_ZONE)
-        self.is_host = _HOST in self.labels
-        """Whether pods can be spread over it and others like it."""
         self.taints: tuple[Taint, ...] = node.spec.taints
         self.allocatable: Amounts = amounts(node.status.allocatable or node.status.capacity)
         self.room = self.allocatable.get(PODS, 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvestigate.cluster.scheduler.framework import Filter, Scorer
-from kvestigate.cluster.scheduler.plugins.family_spread import FamilySpread
 from kvestigate.cluster.scheduler.plugins.node_resources import Allocation, BalancedAllocation, Fit
 from kvestigate.cluster.scheduler.plugins.nodes import (
     NodeAffinity,
@@ -21,7 +20,6 @@ from kvestigate.cluster.scheduler.plugins.topology_spread import EvenSpread, Pod
 from kvestigate.cluster.scheduler.plugins.volumes import (
     VolumeBinding,
     VolumeRestrictions,
-    VolumeZone,
 )
 
 
@@ -44,7 +42,6 @@ _FILTERS: tuple[Filter, ...] = (
     Fit(),
     VolumeRestrictions(),
     VolumeBinding(),
-    VolumeZone(),
     PodTopologySpread(),
     InterPodAffinity(),
 )
@@ -55,7 +52,6 @@ _SCORERS: tuple[tuple[Scorer, int], ...] = (
     (PreferredNodes(), 2),
     (Allocation(), 1),
     (EvenSpread(), 2),
-    (FamilySpread(), 2),
     (PreferredNeighbours(), 2),
     (BalancedAllocation(), 1),
 )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from random import Random
@@ -21,9 +20,9 @@ from kvestigate import errors
 from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.client.api import Api
+from kvestigate.client.recorder import NORMAL, WARNING, News, Recorder
 from kvestigate.cluster.scheduler.binding import Writer
 from kvestigate.cluster.scheduler.decision import Decider, NoFit, Placement
-from kvestigate.cluster.scheduler.events import News, Recorder
 from kvestigate.cluster.scheduler.following import Follower
 from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.preemption import Preemption, Refusal, refuse
@@ -31,6 +30,7 @@ from kvestigate.cluster.scheduler.queue import PodQueue, Waiting
 from kvestigate.cluster.scheduler.registry import DEFAULT
 from kvestigate.cluster.scheduler.state import ClusterState
 from kvestigate.cluster.scheduler.volumes import Claims, Plan, claims_of, plan
+from kvestigate.kube.views.pods import Pod
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +39,8 @@ WRITERS = 32
 """Writes in flight at a time: enough to hide a server's latency."""
 _GRACE = 5.0
 """Seconds that work in hand has to finish."""
+_EVENTS_WAITING = 10_000
+"""As many pods may be placed at once."""
 _SLICE = 16
 """Decisions after which others on the loop have their turn."""
 
@@ -55,9 +57,7 @@ class Scheduler:
         clock: Clock = WALL,
         name: str = NAME,
         random: Random | None = None,
-        host: str = "",
     ) -> None:
-        """`host` is the host in its events; empty for the name of this machine."""
         self._name = name
         self._random = random or Random()
         self._state = ClusterState()
@@ -65,7 +65,7 @@ class Scheduler:
         self._decider = Decider(DEFAULT, self._random)
         self._follower = Follower(api, self._state, self._queue, self._decider, name)
         self._writer = Writer(api, clock, self._follower, self._state)
-        self._recorder = Recorder(api, clock, name, host or socket.gethostname())
+        self._recorder = Recorder(api, clock, waiting=_EVENTS_WAITING)
         self._room = asyncio.Semaphore(WRITERS)
         self._writes: set[asyncio.Task[None]] = set()
         self._supervisor = Supervisor("scheduler")
@@ -192,7 +192,7 @@ class Scheduler:
             return
         self._queue.remove(pod.uid)
         note = f"Successfully assigned {pod.key} to {node}"
-        self._recorder.tell(News(pod.pod, "Normal", "Scheduled", "Binding", note))
+        self._tell(pod.pod, NORMAL, "Scheduled", note)
 
     async def _take_back(self, waiting: Waiting, node: str, error: errors.KvestigateError) -> None:
         pod = waiting.pod
@@ -206,13 +206,13 @@ class Scheduler:
         message = f'binding rejected: running Bind plugin "DefaultBinder": {error.message}'
         _log.warning("%s was not bound to %s: %s", pod.key, node, error)
         self._queue.back_off(waiting)
-        self._recorder.tell(News(pod.pod, "Warning", "FailedScheduling", "Scheduling", message))
+        self._tell(pod.pod, WARNING, "FailedScheduling", message)
         await self._patient(self._writer.condition(current, "SchedulerError", message, None))
 
     async def _tell_refusal(self, pod: PodFacts, refusal: Refusal) -> None:
         current = self._follower.pod(pod.key) or pod.pod
         message = refusal.message
-        self._recorder.tell(News(current, "Warning", "FailedScheduling", "Scheduling", message))
+        self._tell(current, WARNING, "FailedScheduling", message)
         await self._patient(
             self._writer.condition(current, "Unschedulable", message, refusal.nominated)
         )
@@ -228,13 +228,23 @@ class Scheduler:
             except errors.NotFound:
                 continue  # it has left by itself
             note = f"Preempted by pod {pod.uid} on node {preemption.node}"
-            self._recorder.tell(
-                News(victim.pod, "Normal", "Preempted", "Preempting", note, related=pod.pod)
-            )
+            self._tell(victim.pod, NORMAL, "Preempted", note)
         for other in list(self._state.nominated.get(preemption.node, {}).values()):
             if other.priority < pod.priority:
                 self._state.withdraw(other.uid)
                 await self._patient(self._writer.forget_nomination(other.pod))
+
+    def _tell(self, pod: Pod, type: str, reason: str, message: str) -> None:
+        metadata = pod.metadata
+        about = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": metadata.namespace,
+            "name": metadata.name,
+            "uid": metadata.uid,
+            "resourceVersion": metadata.resource_version,
+        }
+        self._recorder.tell(News(tuple(about.items()), self._name, type, reason, message))
 
     async def _patient(self, write: Awaitable[None]) -> None:
         """Write, and ignore that the object is gone or was changed by another client."""

@@ -1,4 +1,4 @@
-"""Selectors of pod specs, compiled: node terms, tolerations, and affinity to other pods. Pure."""
+"""Selectors of pod specs, compiled: node terms, and affinity to other pods. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from kvestigate.errors import InputError
 from kvestigate.kube import selectors
 from kvestigate.kube.selectors import LabelSelector, Operator, Requirement
 from kvestigate.kube.views import meta
-from kvestigate.kube.views.core import Taint
 from kvestigate.kube.views.placement import (
     Affinity,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     PodAffinityTerm,
-    Toleration,
 )
 
 Labels = Mapping[str, str]
@@ -24,7 +22,6 @@ NodeTest = Callable[[str, Labels], bool]
 """Of a node's name and labels."""
 
 _NAME = "metadata.name"
-_HARD = ("NoSchedule", "NoExecute")
 
 
 def label_selector(selector: meta.LabelSelector | None) -> LabelSelector:
@@ -124,31 +121,6 @@ def _names(item: NodeSelectorRequirement, name: str) -> bool:
 
 def _no_node(name: str, labels: Labels) -> bool:
     return False
-
-
-# -- taints ----------------------------------------------------------------------------------
-
-
-def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
-    return any(_tolerates(item, taint) for item in tolerations)
-
-
-def _tolerates(item: Toleration, taint: Taint) -> bool:
-    if item.effect and item.effect != taint.effect:
-        return False
-    if item.key and item.key != taint.key:
-        return False
-    if item.operator == "Exists":
-        return True
-    return item.operator in ("", "Equal") and item.value == taint.value
-
-
-def untolerated(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> Taint | None:
-    """The first taint that keeps the pod away."""
-    for taint in taints:
-        if taint.effect in _HARD and not tolerates(tolerations, taint):
-            return taint
-    return None
 
 
 # -- other pods ------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """The cluster as the scheduler sees it: nodes with their pods, and what pods refer to. Pure.
 
-It changes pod by pod and node by node, never as a whole, and keeps in which order nodes last
-changed: whoever remembers verdicts only has to look again at those.
+It changes pod by pod and node by node, never as a whole.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 _NO_LABELS: Labels = {}
-_SOFT = "PreferNoSchedule"
 
 
 class ClusterState:
@@ -41,16 +39,9 @@ class ClusterState:
         """Required anti-affinity of placed pods."""
         self.preferences = TermsByTopology()
         """What placed pods would like: preferred terms, and required affinity as weight 1."""
-        self.changes: dict[str, int] = {}
-        """Node names in the order of their last change, with its number."""
-        self.epoch = 0
-        """Changes when nodes go: then nothing that was remembered holds."""
-        self.soft_tainted = 0
-        """How many nodes have a taint that pods would rather avoid."""
         self._where: dict[str, tuple[str, PodFacts]] = {}
         self._homeless: dict[str, dict[str, PodFacts]] = {}
         self._users: dict[Key, set[str]] = {}
-        self._change = 0
         self._domains: dict[str, frozenset[str] | None] = {}
 
     # -- nodes ---------------------------------------------------------------------------------
@@ -62,15 +53,12 @@ class ClusterState:
         if known is None:
             self.nodes[name] = NodeState(node)
             self._domains.clear()
-            self.soft_tainted += _softly_tainted(node)
             for pod in self._homeless.pop(name, {}).values():
                 self._add(pod, name)
         else:
             self._renew(known, node)
-        self._changed(name)
 
     def _renew(self, known: NodeState, node: Node) -> None:
-        self.soft_tainted += _softly_tainted(node) - _softly_tainted(known.node)
         if known.labels == node.metadata.labels:
             known.update(node)
             return
@@ -90,11 +78,8 @@ class ClusterState:
         for pod in pods:
             self._remove(pod, name)
         self._homeless[name] = {pod.uid: pod for pod in pods}
-        self.soft_tainted -= _softly_tainted(known.node)
         del self.nodes[name]
         self._domains.clear()
-        self.changes.pop(name, None)
-        self.epoch += 1
 
     def domains(self, key: str) -> frozenset[str] | None:
         """The values of a label that all nodes have; None when some do not have it."""
@@ -114,7 +99,6 @@ class ClusterState:
             self._users.setdefault(Key(pod.key.namespace, claim), set()).add(pod.uid)
         if node in self.nodes:
             self._add(pod, node)
-            self._changed(node)
         else:
             self._homeless.setdefault(node, {})[pod.uid] = pod
 
@@ -131,7 +115,6 @@ class ClusterState:
                 del self._users[Key(pod.key.namespace, claim)]
         if node in self.nodes:
             self._remove(pod, node)
-            self._changed(node)
         else:
             self._homeless[node].pop(uid, None)
 
@@ -172,7 +155,7 @@ class ClusterState:
     def supposing(
         self, node: str, *, without: Iterable[PodFacts] = (), along: Iterable[PodFacts] = ()
     ) -> Iterator[None]:
-        """For the length of the block the node has other pods; nobody may look at `changes`."""
+        """For the length of the block the node has other pods."""
         removed = list(without)
         added = list(along)
         for pod in removed:
@@ -188,11 +171,6 @@ class ClusterState:
                 self._add(pod, node)
 
     # -- counting ------------------------------------------------------------------------------
-
-    def _changed(self, name: str) -> None:
-        self._change += 1
-        self.changes.pop(name, None)
-        self.changes[name] = self._change
 
     def _add(self, pod: PodFacts, name: str) -> None:
         node = self.nodes[name]
@@ -223,7 +201,3 @@ def _wishes(pod: PodFacts) -> Iterator[Term]:
         yield Term(
             term.topology_key, term.selector, term.namespaces, term.namespace_selector, weight=1
         )
-
-
-def _softly_tainted(node: Node) -> bool:
-    return any(taint.effect == _SOFT for taint in node.spec.taints)

@@ -28,9 +28,6 @@ CONTROLLER_MANAGER = "system:kube-controller-manager"
 SCHEDULER = "system:kube-scheduler"
 KUBELETS = "system:nodes"
 
-_HOST = "crew"
-"""The host in the scheduler's events: not this machine, as a run can be repeated on another."""
-
 Connect = Callable[[str, str], DirectTransport]
 """(plane, user) -> the transport to that plane's API as that user."""
 
@@ -110,9 +107,7 @@ class PlaneWorkers:
                     Nodes(self._api(KUBELETS), self.clock, self._options.nodes)
                 )
                 await stack.enter_async_context(
-                    Scheduler(
-                        self._api(SCHEDULER), clock=self.clock, random=self._random, host=_HOST
-                    )
+                    Scheduler(self._api(SCHEDULER), clock=self.clock, random=self._random)
                 )
                 await stack.enter_async_context(
                     Manager(

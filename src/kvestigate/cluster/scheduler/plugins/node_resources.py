@@ -58,10 +58,6 @@ class Allocation:
     """How full a node would be: emptier is better."""
 
     name = "NodeResourcesFit"
-    local = True
-
-    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
-        return True
 
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade:
         wanted = [(resource, pod.assumed.get(resource, 0)) for resource in (CPU, MEMORY)]
@@ -89,10 +85,6 @@ class BalancedAllocation:
     """Whether a pod makes a node's use of cpu and of memory more alike."""
 
     name = "NodeResourcesBalancedAllocation"
-    local = True
-
-    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
-        return True
 
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
         cpu, memory = pod.requests.get(CPU, 0), pod.requests.get(MEMORY, 0)

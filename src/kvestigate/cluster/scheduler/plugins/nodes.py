@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from kvestigate.cluster.scheduler.framework import Grade, Judge, Rejection, in_proportion
 from kvestigate.cluster.scheduler.nodes import NodeState
 from kvestigate.cluster.scheduler.pods import PodFacts
-from kvestigate.cluster.scheduler.selection import node_term, tolerates, untolerated
+from kvestigate.cluster.scheduler.selection import node_term
 from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.kube.eligibility import tolerates, untolerated
 from kvestigate.kube.views.core import Taint
 
+HARD = ("NoSchedule", "NoExecute")
+"""Effects of taints that keep pods away."""
 _CORDONED = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
@@ -22,7 +25,7 @@ class NodeUnschedulable:
     _rejection = Rejection(name, ("node(s) were unschedulable",), resolvable=False)
 
     def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
-        if tolerates(pod.pod.spec.tolerations, _CORDONED):
+        if any(tolerates(toleration, _CORDONED) for toleration in pod.pod.spec.tolerations):
             return None
         return self._judge
 
@@ -62,29 +65,21 @@ class TaintToleration:
         tolerations = pod.pod.spec.tolerations
 
         def judge(node: NodeState) -> Rejection | None:
-            if node.taints and untolerated(tolerations, node.taints) is not None:
-                return self._rejection
-            return None
+            return self._rejection if untolerated(tolerations, node.taints, HARD) else None
 
         return judge
 
 
 class SoftTaints:
-    """`PreferNoSchedule` taints make nodes less welcome. It compares nodes, so it is not local."""
+    """`PreferNoSchedule` taints make nodes less welcome."""
 
     name = "TaintToleration"
-    local = False
-
-    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
-        return bool(state.soft_tainted)
 
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
-        if not self.cares(pod, state):
+        if not any(taint.effect == _SOFT for node in nodes for taint in node.taints):
             return None
         tolerations = [item for item in pod.pod.spec.tolerations if item.effect in ("", _SOFT)]
-        return lambda node: sum(
-            taint.effect == _SOFT and not tolerates(tolerations, taint) for taint in node.taints
-        )
+        return lambda node: len(untolerated(tolerations, node.taints, [_SOFT]))
 
     def scores(self, grades: list[int]) -> list[int]:
         return in_proportion(grades, reverse=True)
@@ -112,11 +107,6 @@ class PreferredNodes:
     """Preferred node affinity: where a pod would like to be."""
 
     name = "NodeAffinity"
-    local = False
-
-    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
-        affinity = pod.pod.spec.affinity
-        return bool(affinity and affinity.node_affinity and affinity.node_affinity.preferred)
 
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
         affinity = pod.pod.spec.affinity

@@ -117,12 +117,6 @@ class PreferredNeighbours:
     """Preferred affinity, of this pod and of placed pods towards it."""
 
     name = "InterPodAffinity"
-    local = False
-
-    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
-        return bool(pod.preferences) or any(
-            True for _ in state.preferences.about(pod, state.namespace_labels(pod.key.namespace))
-        )
 
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
         weights: Counts = {}

@@ -5,19 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kvestigate.cluster.scheduler.framework import MAX_SCORE, Grade, Judge, Rejection
 from kvestigate.cluster.scheduler.nodes import NodeState
+from kvestigate.cluster.scheduler.plugins.nodes import HARD
 from kvestigate.cluster.scheduler.pods import PodFacts
-from kvestigate.cluster.scheduler.selection import label_selector, untolerated, with_label_keys
+from kvestigate.cluster.scheduler.selection import label_selector, with_label_keys
 from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.kube.eligibility import untolerated
 from kvestigate.kube.selectors import LabelSelector
 from kvestigate.kube.views.placement import TopologySpreadConstraint
 
 _HARD = "DoNotSchedule"
 _SOFT = "ScheduleAnyway"
 _NO_MATCH = "node(s) didn't match pod topology spread constraints"
-_HOST = "kubernetes.io/hostname"
+_HOST, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+_INELIGIBLE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ def _counts(constraint: TopologySpreadConstraint, pod: PodFacts, node: NodeState
         if test is not None and not test(node.name, node.labels):
             return False
     if constraint.node_taints_policy == "Honor" and node.taints:
-        return untolerated(pod.pod.spec.tolerations, node.taints) is None
+        return not untolerated(pod.pod.spec.tolerations, node.taints, HARD)
     return True
 
 
@@ -130,36 +134,26 @@ def _limit(
 
 
 class EvenSpread:
-    """Constraints with `whenUnsatisfiable: ScheduleAnyway`."""
+    """Constraints with `whenUnsatisfiable: ScheduleAnyway`.
+
+    Pods of a ReplicaSet or StatefulSet that state no constraints are spread over hosts and zones
+    by default. Siblings are known by their owner; kube-scheduler selects them by the labels that
+    the owner, and services, select, which is the same for all but overlapping selectors.
+    """
 
     name = "PodTopologySpread"
-    local = False
-
-    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
-        constraints = pod.pod.spec.topology_spread_constraints
-        return any(item.when_unsatisfiable == _SOFT for item in constraints)
 
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
         constraints = _constraints(pod, _SOFT)
-        if not constraints:
-            return None
+        if not pod.pod.spec.topology_spread_constraints:
+            return _grade(_default_parts(pod, state, nodes), others=0)
         keys = [item.key for item in constraints]
         eligible = [node for node in nodes if all(key in node.labels for key in keys)]
         parts = [
-            (item.key, item.written.max_skew - 1, _weight(item.key, eligible), counts)
+            _Part(item.key, item.written.max_skew - 1, _weight(item.key, eligible), counts)
             for item, counts in zip(constraints, _soft_counts(pod, constraints, state), strict=True)
         ]
-
-        def grade(node: NodeState) -> int:
-            total = 0.0
-            for key, slack, weight, counts in parts:
-                value = node.labels.get(key)
-                if value is None:
-                    return -1
-                total += counts.get(node.name if key == _HOST else value, 0) * weight + slack
-            return _rounded(total)
-
-        return grade
+        return _grade(parts, others=_INELIGIBLE)
 
     def scores(self, grades: list[int]) -> list[int]:
         known = [grade for grade in grades if grade >= 0]
@@ -168,6 +162,49 @@ class EvenSpread:
             0 if grade < 0 else MAX_SCORE * (most + least - grade) // most if most else MAX_SCORE
             for grade in grades
         ]
+
+
+class _Part(NamedTuple):
+    """What one constraint adds to the grade of a node."""
+
+    key: str
+    slack: int
+    """One less than the skew that is accepted."""
+    weight: float
+    counts: dict[str, int]
+    """Matching pods by domain, or for hosts by node name."""
+
+
+def _grade(parts: list[_Part], *, others: int) -> Grade | None:
+    """`others`: what a node without the label of a part gets; 0 leaves that part out."""
+
+    def grade(node: NodeState) -> int:
+        total = 0.5  # so that what follows rounds to the nearest number
+        for key, slack, weight, counts in parts:
+            value = node.labels.get(key)
+            if value is not None:
+                total += counts.get(node.name if key == _HOST else value, 0) * weight + slack
+            elif others:
+                return others
+        return int(total)
+
+    return grade if parts else None
+
+
+def _default_parts(pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> list[_Part]:
+    on_host = state.families.of(pod) if pod.family else {}
+    if not on_host:
+        return []
+    in_zone: dict[str, int] = {}
+    test = pod.required_nodes
+    for name, count in on_host.items():
+        labels = state.nodes[name].labels
+        if _ZONE in labels and (test is None or test(name, labels)):
+            in_zone[labels[_ZONE]] = in_zone.get(labels[_ZONE], 0) + count
+    return [
+        _Part(_HOST, 2, _weight(_HOST, nodes), on_host),
+        _Part(_ZONE, 4, _weight(_ZONE, nodes), in_zone),
+    ]
 
 
 def _soft_counts(
@@ -181,10 +218,6 @@ def _soft_counts(
     ]
 
 
-def _weight(key: str, nodes: list[NodeState]) -> float:
-    size = len(nodes) if key == _HOST else len({node.labels[key] for node in nodes})
+def _weight(key: str, nodes: Sequence[NodeState]) -> float:
+    size = len(nodes) if key == _HOST else len({node.labels.get(key) for node in nodes})
     return math.log(size + 2)
-
-
-def _rounded(value: float) -> int:
-    return math.floor(value + 0.5)  # halves go up, where round() would go to the even number
