@@ -12,16 +12,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import Any
 
 from kvestigate import errors
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.client.api import EVERYTHING, Api
 from kvestigate.client.cache import Key, V
-from kvestigate.client.call import Call, Selection
+from kvestigate.client.call import Selection
 from kvestigate.client.discovery import Discovery
 from kvestigate.client.informer import Informer
-from kvestigate.client.typed import T, decoded
 from kvestigate.cluster.plane.kinds import types
 from kvestigate.cluster.plane.kinds.types import Types
 from kvestigate.cluster.plane.model import objects
@@ -31,7 +30,7 @@ from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.errors import Compacted
 from kvestigate.cluster.plane.store.model import Change, ChangeType, Item, ResourceKey
 from kvestigate.cluster.plane.store.plane import Plane
-from kvestigate.cluster.workforce.direct import DirectExchange, DirectTransport, Query
+from kvestigate.cluster.workforce.direct import DirectTransport
 from kvestigate.kube.decode import decode
 from kvestigate.kube.field_selectors import parse_fields
 from kvestigate.kube.resources import Registry, Resource
@@ -52,16 +51,6 @@ class Feed:
         self.plane = plane
         self._revision = plane.state.revision
         self._informers: dict[ResourceKey, list[FedInformer[Any]]] = {}
-        self._decoded: dict[int, tuple[bytes, _Views]] = {}
-        """What answers and the last changes were decoded to, by the identity of the bytes: own
-        writes are answered with, and told of as, what is stored."""
-
-    def views(self, data: bytes) -> _Views:
-        """What these bytes have been decoded to; whoever decodes them again adds to it."""
-        known = self._decoded.get(id(data))
-        if known is None:
-            known = self._decoded[id(data)] = data, {}
-        return known[1]
 
     def join(self, informer: FedInformer[Any], key: ResourceKey) -> None:
         """Tell `informer` of what there is, and from now on of all that changes."""
@@ -77,7 +66,6 @@ class Feed:
     def catch_up(self) -> bool:
         """Tell of all that changed since the last time; whether any of it was work."""
         if self.plane.state.revision == self._revision:
-            self._decoded.clear()
             return False
         try:
             changes = self.plane.events_since(self._revision)
@@ -85,16 +73,10 @@ class Feed:
             self._start_over()
             return True
         self._revision = self.plane.state.revision
-        delivered: dict[int, tuple[bytes, _Views]] = {}
         for change in changes:
-            informers = self._informers.get(change.resource)
-            if informers:
-                data = change.item.data
-                views = self.views(data)
-                delivered[id(data)] = data, views
-                for informer in tuple(informers):
-                    informer.hear(change, views)
-        self._decoded = delivered
+            views: _Views = {}
+            for informer in tuple(self._informers.get(change.resource, ())):
+                informer.hear(change, views)
         return any(change.resource not in _ROUTINE for change in changes)
 
     def _start_over(self) -> None:
@@ -219,7 +201,6 @@ class FedApi(Api):
 
     def __init__(self, transport: DirectTransport, feed: Feed) -> None:
         super().__init__(transport)
-        self.exchange: DirectExchange = DirectExchange(transport)
         self._feed = feed
 
     def informer(
@@ -234,17 +215,3 @@ class FedApi(Api):
 
     def discovery(self) -> Discovery:
         return FedDiscovery(self, self._feed)
-
-    async def _typed(self, call: Call, type: type[T], query: Query = ()) -> T:
-        body = await self.exchange.ask(call, query)
-        if type is bytes:
-            view = cast(T, body)
-        elif type is dict:  # which may be changed by whom it is given to
-            view = decoded(body, type, where=str(call))
-        else:
-            views = self._feed.views(body)
-            known: T | None = views.get(type)
-            view = decoded(body, type, where=str(call)) if known is None else known
-            views[type] = view
-        await asyncio.sleep(0)  # let other tasks run between two writes of one task
-        return view
