@@ -30,7 +30,7 @@ import re
 import shutil
 import signal
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kvestigate.cluster.node.gpu import smi
@@ -47,7 +47,14 @@ from kvestigate.cluster.node.hosts.interface import (
     Usage,
 )
 from kvestigate.cluster.node.hosts.process import ShimProcess
-from kvestigate.cluster.node.hosts.processes import MARK, cpu_seconds, marked, resident_bytes
+from kvestigate.cluster.node.hosts.process_host import (
+    DEFAULT_PATH,
+    SAME_USER,
+    ProcessHost,
+    no_such_file,
+    not_in_path,
+)
+from kvestigate.cluster.node.hosts.processes import MARK, kill, marked, usage_of
 from kvestigate.cluster.node.hosts.seccomp import obstacle
 from kvestigate.cluster.node.hosts.session import PipedSession
 from kvestigate.cluster.node.hosts.terminal import take_stdin
@@ -59,7 +66,6 @@ LIMITS = (
     "mount paths are replaced in commands and environment, not mounted",
     "resource limits are not enforced",
 )
-DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class DirectoryProcess(ShimProcess):
@@ -73,7 +79,7 @@ class DirectoryProcess(ShimProcess):
         spared = {self.shim_pid} if not self.ended.done() else set()
         for pid in self.pids():
             if pid not in spared:
-                _kill(pid)
+                kill(pid)
 
     def pids(self) -> list[int]:
         return marked(MARK, self.kept.env[MARK])
@@ -83,19 +89,11 @@ class DirectoryProcess(ShimProcess):
         return super().command_pid() if shim.exit_code_of(self.directory) is None else None
 
 
-class DirectoryHost:
+class DirectoryHost(ProcessHost[DirectoryProcess]):
     """One node in one directory of the machine."""
 
-    def __init__(self, directory: Path, *, now: Callable[[], float]) -> None:
-        self._directory = directory
-        self._now = now
-        self._running: dict[str, DirectoryProcess] = {}
-        self._has_users = False
-        """Whether commands can be other users' than this process."""
-
-    @property
-    def volumes_root(self) -> Path:
-        return self._directory / "volumes"
+    _has_users = False
+    """Whether commands can be other users' than this process."""
 
     async def open(self) -> None:
         for name in ("pods", "volumes", "rootfs"):
@@ -115,7 +113,7 @@ class DirectoryHost:
     def facts(self) -> Facts:
         why = obstacle()
         network = (f"pods share the machine's network: {why}",) if why else ()
-        users = () if self._has_users else ("all containers run as the same user",)
+        users = () if self._has_users else (SAME_USER,)
         return machine.facts(RUNTIME, self._directory, (*LIMITS, *users, *network))
 
     async def start(self, launch: Launch) -> Process:
@@ -155,7 +153,11 @@ class DirectoryHost:
             extra=paths.kept(),
         )
         shim.prepare(directory, kept)
-        return await self._spawn(directory, kept, [*kept.become, *env_words(env), *argv], launch)
+        master, slave = os.openpty() if launch.tty else (None, None)
+        process = DirectoryProcess(directory, kept, now=self._now, terminal=master)
+        program = shim.script(shim.OWN_CHILD, launch)
+        words = [*kept.become, *env_words(env), *argv]
+        return await self._begin(process, program, words, launch, slave)
 
     def shortfalls(self, launch: Launch) -> list[str]:
         missed = []
@@ -166,43 +168,11 @@ class DirectoryHost:
         if launch.host_aliases:
             missed.append("hostAliases are ignored: containers read the machine's /etc/hosts")
         if not self._has_users and (fields := ", ".join(identity_fields(launch))):
-            missed.append(f"{fields} not enforced: all containers run as the same user")
+            missed.append(f"{fields} not enforced: {SAME_USER}")
         return missed
 
-    async def _spawn(
-        self, directory: Path, kept: shim.Kept, argv: Sequence[str], launch: Launch
-    ) -> DirectoryProcess:
-        if launch.tty:
-            master, slave = os.openpty()
-            try:
-                if kept.user is not None:
-                    os.fchown(slave, kept.user, -1)
-                process = DirectoryProcess(directory, kept, now=self._now, terminal=master)
-                process.spawn(
-                    shim.tty_script(), argv, cwd=kept.workdir, keep=(master,),
-                    leading=(os.ttyname(slave),), network=launch.network,
-                )  # fmt: skip
-            finally:
-                os.close(slave)
-        else:
-            process = DirectoryProcess(directory, kept, now=self._now)
-            program = shim.script(stdin=shim.stdin_mode(launch))
-            process.spawn(program, argv, cwd=kept.workdir, network=launch.network)
-        self._follow(process)
-        await process.begin()
-        return process
-
-    async def adopt(self) -> list[Process]:
-        processes: list[Process] = []
-        for directory in shim.run_directories(self._directory):
-            kept = shim.kept_of(directory)
-            if kept is None:
-                continue
-            process = DirectoryProcess(directory, kept, now=self._now)
-            self._follow(process)
-            process.resume()
-            processes.append(process)
-        return processes
+    def _found(self, directory: Path, kept: shim.Kept) -> DirectoryProcess:
+        return DirectoryProcess(directory, kept, now=self._now)
 
     async def enter(
         self, process: Process, argv: tuple[str, ...], *, tty: bool, stdin: bool
@@ -212,18 +182,12 @@ class DirectoryHost:
         words = [replace_paths(word, kept.extra) for word in argv]
         env = dict(kept.env) | ({"TERM": "xterm"} if tty else {})
         _require_program(words[0], env, kept.workdir)
-        master = slave = None
-        if tty:
-            master, slave = os.openpty()
+        master, slave = os.openpty() if tty else (None, None)
         session = PipedSession(terminal=master)
-        try:
-            session.begin(
-                [*kept.become, *words], env=env, cwd=kept.workdir, stdin=stdin, slave=slave,
-                user=kept.user, preexec=take_stdin if tty else None, network=process.network,
-            )  # fmt: skip
-        finally:
-            if slave is not None:
-                os.close(slave)
+        session.begin(
+            [*kept.become, *words], env=env, cwd=kept.workdir, stdin=stdin, slave=slave,
+            user=kept.user, preexec=take_stdin if tty else None, network=process.network,
+        )  # fmt: skip
         return session
 
     def resize(self, process: Process, ceiling: Ceiling) -> None:
@@ -235,8 +199,7 @@ class DirectoryHost:
 
     def usage(self, process: Process) -> Usage:
         assert isinstance(process, DirectoryProcess)
-        pids = process.pids()
-        return Usage(sum(map(cpu_seconds, pids)), sum(map(resident_bytes, pids)))
+        return usage_of(process.pids())
 
     async def install_gpus(self, gpus: Sequence[Gpu]) -> None:
         program = self._bin / "nvidia-smi"
@@ -245,17 +208,10 @@ class DirectoryHost:
         program.chmod(0o755)
         self.show_gpus(gpus)
 
-    def show_gpus(self, gpus: Sequence[Gpu]) -> None:
-        smi.write_state(self.volumes_root / smi.STATE, gpus)
-
     @property
     def _bin(self) -> Path:
         """Programs of the node that the machine has not."""
         return self._directory / "rootfs" / "usr" / "bin"
-
-    def _follow(self, process: DirectoryProcess) -> None:
-        self._running[process.key.id] = process
-        process.ended.add_done_callback(lambda _: self._running.pop(process.key.id, None))
 
     def _cwd(self, workdir: str, root: Path) -> str:
         if not workdir:
@@ -319,15 +275,11 @@ def _require_program(name: str, env: Mapping[str, str], cwd: str) -> None:
     if "/" in name:
         path = Path(cwd) / name
         if not path.exists():
-            raise LaunchFailed(
-                "ContainerCannotRun", f'exec: "{name}": stat {name}: no such file or directory'
-            )
+            raise no_such_file(name)
         if not os.access(path, os.X_OK):
             raise LaunchFailed("ContainerCannotRun", f'exec: "{name}": permission denied')
     elif shutil.which(name, path=env.get("PATH", DEFAULT_PATH)) is None:
-        raise LaunchFailed(
-            "ContainerCannotRun", f'exec: "{name}": executable file not found in $PATH'
-        )
+        raise not_in_path(name)
 
 
 def _may_become() -> bool:
@@ -346,10 +298,3 @@ def _resolver(binds: Sequence[Bind]) -> dict[str, str]:
         if bind.target == resolv_conf.PATH:
             return resolv_conf.read(Path(bind.source).read_text()).variables()
     return {}
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass

@@ -41,7 +41,7 @@ from kvestigate import errors
 from kvestigate.cluster.node.gpu import smi
 from kvestigate.cluster.node.gpu.model import Gpu
 from kvestigate.cluster.node.hosts import boot, cgroups, machine, sandbox, shim, terminal
-from kvestigate.cluster.node.hosts.directory import DEFAULT_PATH, DirectoryHost
+from kvestigate.cluster.node.hosts.directory import DirectoryHost
 from kvestigate.cluster.node.hosts.endings import on_exit
 from kvestigate.cluster.node.hosts.identity import become, env_words, identity_fields
 from kvestigate.cluster.node.hosts.interface import (
@@ -54,14 +54,15 @@ from kvestigate.cluster.node.hosts.interface import (
     Process,
     Usage,
 )
-from kvestigate.cluster.node.hosts.namespace_process import NamespaceProcess, kill
-from kvestigate.cluster.node.hosts.processes import (
-    MARK,
-    children,
-    cpu_seconds,
-    descendants,
-    resident_bytes,
+from kvestigate.cluster.node.hosts.namespace_process import NamespaceProcess
+from kvestigate.cluster.node.hosts.process_host import (
+    DEFAULT_PATH,
+    SAME_USER,
+    ProcessHost,
+    no_such_file,
+    not_in_path,
 )
+from kvestigate.cluster.node.hosts.processes import MARK, children, descendants, kill, usage_of
 from kvestigate.cluster.node.hosts.seccomp import descriptor_of, obstacle
 from kvestigate.cluster.node.hosts.session import PipedSession
 
@@ -74,7 +75,7 @@ _SHARED = Path("/etc/kvestigate/shared-with-agents")
 """Where a host says which directories the workspaces of agents may read."""
 
 
-class NamespaceHost:
+class NamespaceHost(ProcessHost[NamespaceProcess]):
     """One node of the machine.
 
     `directory` is the node's alone, and its parent holds nothing but nodes: no node sees it.
@@ -89,21 +90,15 @@ class NamespaceHost:
         now: Callable[[], float],
         shared: Sequence[str] = (),
     ) -> None:
-        self._directory = directory
+        super().__init__(directory, now=now)
         self._name = name
-        self._now = now
         self._shared = tuple(shared)
         self._privileged = machine.can_mount()
         self._init = 0
         self._parent: subprocess.Popen[bytes] | None = None
         """What started the node's first process and waits for it."""
         self._groups: cgroups.Cgroups | None = None
-        self._running: dict[str, NamespaceProcess] = {}
         self._sandboxes = sandbox.Sandboxes(directory / "pods")
-
-    @property
-    def volumes_root(self) -> Path:
-        return self._directory / "volumes"
 
     # The node.
 
@@ -182,7 +177,7 @@ class NamespaceHost:
         if self._groups is None:
             limits.append("resource limits are not enforced")
         if not self._privileged:
-            limits.append("all containers run as the same user")
+            limits.append(SAME_USER)
         return machine.facts(RUNTIME, self._directory, tuple(limits))
 
     # Containers.
@@ -193,38 +188,24 @@ class NamespaceHost:
         self._require_program(launch)
         argv = await self._command(launch)
         joined = self._groups.make(launch.key.id, launch.ceiling) if self._groups else []
-        master = slave = None
-        if launch.tty:
-            master, slave = terminal.open_pair(f"/proc/{self._init}/root/dev/pts/ptmx")
+        master, slave = self._terminal() if launch.tty else (None, None)
         directory = shim.run_directory(self._directory, launch.key)
         kept = self._kept(launch, master)
         shim.prepare(directory, kept)
         process = self._process(directory, kept, master)
-        stdin = shim.stdin_mode(launch)
-        program = shim.direct_script(stdin=stdin, tty=launch.tty, groups=[str(p) for p in joined])
+        program = shim.script(shim.ENTERING, launch, groups=[str(path) for path in joined])
         try:
-            if slave is not None and kept.user is not None:
-                os.fchown(slave, kept.user, -1)
-            process.spawn(
-                program, argv, cwd="/", tty=slave, keep=() if master is None else (master,),
-                network=launch.network,
-            )  # fmt: skip
+            return await self._begin(process, program, argv, launch, slave)
         except LaunchFailed:
             if self._groups is not None:
                 self._groups.remove(launch.key.id)
             raise
-        finally:
-            if slave is not None:
-                os.close(slave)
-        self._follow(process)
-        await process.begin()
-        return process
 
     def shortfalls(self, launch: Launch) -> list[str]:
         fields = ", ".join(identity_fields(launch))
         if self._privileged or not fields:
             return []
-        return [f"{fields} not enforced: all containers run as the same user"]
+        return [f"{fields} not enforced: {SAME_USER}"]
 
     async def _command(self, launch: Launch) -> list[str]:
         """Into the node, into namespaces of the container's own, and through its setup."""
@@ -273,21 +254,13 @@ class NamespaceHost:
         path.write_text(boot.container_setup(launch, mounted))
         return f"{boot.VOLUMES}/{below}"
 
-    async def adopt(self) -> list[Process]:
-        processes: list[Process] = []
-        for directory in shim.run_directories(self._directory):
-            kept = shim.kept_of(directory)
-            if kept is None:
-                continue
-            master = None
-            pid = shim.shim_pid_of(directory)
-            if kept.extra.get("terminal") and pid is not None:
-                master = _terminal_of(pid, int(kept.extra["terminal"]))
-            process = self._process(directory, kept, master)
-            self._follow(process)
-            process.resume()
-            processes.append(process)
-        return processes
+    def _terminal(self) -> tuple[int, int]:
+        return terminal.open_pair(f"/proc/{self._init}/root/dev/pts/ptmx")
+
+    def _found(self, directory: Path, kept: shim.Kept) -> NamespaceProcess:
+        pid, number = shim.shim_pid_of(directory), kept.extra.get("terminal")
+        held = _terminal_of(pid, int(number)) if number and pid is not None else None
+        return self._process(directory, kept, held)
 
     async def enter(
         self, process: Process, argv: tuple[str, ...], *, tty: bool, stdin: bool
@@ -300,21 +273,16 @@ class NamespaceHost:
         words = [*self._nsenter(first), *kept.become]
         # The working directory is given by name: ours would be one of the machine.
         change = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', kept.workdir]
-        master = slave = None
         env = dict(kept.env)
+        master, slave = self._terminal() if tty else (None, None)
         if tty:
-            master, slave = terminal.open_pair(f"/proc/{self._init}/root/dev/pts/ptmx")
             words += ["setsid", "-c", "-w"]
             env.setdefault("TERM", "xterm")
         session = PipedSession(terminal=master)
-        try:
-            session.begin(
-                [*words, *change, *env_words(env), *argv], env=env, cwd="/", stdin=stdin,
-                slave=slave, user=kept.user, network=process.network, own_files=True,
-            )  # fmt: skip
-        finally:
-            if slave is not None:
-                os.close(slave)
+        session.begin(
+            [*words, *change, *env_words(env), *argv], env=env, cwd="/", stdin=stdin,
+            slave=slave, user=kept.user, network=process.network, own_files=True,
+        )  # fmt: skip
         return session
 
     def resize(self, process: Process, ceiling: Ceiling) -> None:
@@ -335,8 +303,7 @@ class NamespaceHost:
             measured = self._groups.usage(process.key.id)
             if measured is not None:
                 return measured
-        pids = descendants(process.shim_pid) if process.shim_pid is not None else []
-        return Usage(sum(map(cpu_seconds, pids)), sum(map(resident_bytes, pids)))
+        return usage_of(descendants(process.shim_pid) if process.shim_pid is not None else [])
 
     async def install_gpus(self, gpus: Sequence[Gpu]) -> None:
         write = "cat >/usr/bin/nvidia-smi && chmod 755 /usr/bin/nvidia-smi"
@@ -345,9 +312,6 @@ class NamespaceHost:
         read = "".join(f"{path}\n" for path in smi.directories())
         await self._in_node("/bin/sh", "-c", share, input=read.encode())
         self.show_gpus(gpus)
-
-    def show_gpus(self, gpus: Sequence[Gpu]) -> None:
-        smi.write_state(self.volumes_root / smi.STATE, gpus)
 
     # Reaching into the node.
 
@@ -394,19 +358,13 @@ class NamespaceHost:
         if "/" in name:
             mounted = any(name.startswith(bind.target) for bind in launch.binds)
             if not mounted and name.startswith("/") and not _lexists(root, name):
-                message = f'exec: "{name}": stat {name}: no such file or directory'
-                raise LaunchFailed("ContainerCannotRun", message)
+                raise no_such_file(name)
             return
         path = launch.env.get("PATH", DEFAULT_PATH)
         if not any(
             _lexists(root, f"{directory}/{name}") for directory in path.split(":") if directory
         ):
-            message = f'exec: "{name}": executable file not found in $PATH'
-            raise LaunchFailed("ContainerCannotRun", message)
-
-    def _follow(self, process: NamespaceProcess) -> None:
-        self._running[process.key.id] = process
-        process.ended.add_done_callback(lambda _: self._running.pop(process.key.id, None))
+            raise not_in_path(name)
 
 
 async def best_host(directory: Path, name: str, *, now: Callable[[], float]) -> Host:

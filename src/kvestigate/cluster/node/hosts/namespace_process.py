@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
 from kvestigate.cluster.node.hosts import cgroups, shim
 from kvestigate.cluster.node.hosts.interface import Ending
 from kvestigate.cluster.node.hosts.process import ShimProcess
-from kvestigate.cluster.node.hosts.processes import MARK, children, descendants, marked
+from kvestigate.cluster.node.hosts.processes import MARK, children, descendants, kill, marked
 
 
 class NamespaceProcess(ShimProcess):
@@ -80,10 +78,3 @@ class NamespaceProcess(ShimProcess):
                 return None
             pid = next(iter(children(pid)), None)
         return pid
-
-
-def kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

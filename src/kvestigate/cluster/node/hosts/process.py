@@ -70,22 +70,29 @@ class ShimProcess:
         arguments: Sequence[str],
         *,
         cwd: str,
-        keep: Sequence[int] = (),
-        leading: Sequence[str] = (),
-        tty: int | None = None,
+        slave: int | None = None,
         network: Network | None = None,
     ) -> None:
-        """Start the shim; `LaunchFailed` if the machine starts no such process."""
+        """Start the shim; `LaunchFailed` if the machine starts no such process.
+
+        `slave` is the command's end of the terminal, and is closed here.
+        """
         self.network = network
         self.open_pipes()
         try:
+            if slave is not None and self.kept.user is not None:
+                os.fchown(slave, self.kept.user, -1)
             self._child = shim.spawn(
-                self.directory, program, arguments, env=self.kept.env, cwd=cwd, keep=keep,
-                leading=leading, tty=tty, network=network, own_files=self.own_files,
+                self.directory, program, arguments, env=self.kept.env, cwd=cwd,
+                keep=() if self._terminal is None else (self._terminal,), tty=slave,
+                network=network, own_files=self.own_files,
             )  # fmt: skip
         except (OSError, ValueError) as failure:
             self.detach()
             raise cannot_start(failure) from failure
+        finally:
+            if slave is not None:
+                os.close(slave)
 
     async def begin(self) -> None:
         """Follow the shim that was just started; returns when its command can be signalled.

@@ -1,11 +1,15 @@
-"""Finding processes by the mark in their environment, and what they use."""
+"""Finding processes by the mark in their environment, ending them, and what they use."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+
+from kvestigate.cluster.node.hosts.interface import Usage
 
 MARK = "KVESTIGATE_CONTAINER"
 """The variable by which a container's processes are known, wherever they went."""
@@ -57,7 +61,20 @@ def descendants(pid: int) -> list[int]:
     return pids
 
 
-def cpu_seconds(pid: int) -> float:
+def kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass  # it has ended, or its number is somebody else's by now
+
+
+def usage_of(pids: Iterable[int]) -> Usage:
+    """What processes use together."""
+    known = list(pids)
+    return Usage(sum(map(_cpu_seconds, known)), sum(map(_resident_bytes, known)))
+
+
+def _cpu_seconds(pid: int) -> float:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -65,7 +82,7 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-def resident_bytes(pid: int) -> int:
+def _resident_bytes(pid: int) -> int:
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
     except OSError:

@@ -11,8 +11,7 @@ import msgspec
 
 from kvestigate.cluster.node.hosts import shim
 from kvestigate.cluster.node.hosts.interface import LaunchFailed
-from kvestigate.cluster.node.hosts.namespace_process import kill
-from kvestigate.cluster.node.hosts.processes import children
+from kvestigate.cluster.node.hosts.processes import children, kill
 
 _SECONDS = 30.0
 # It reaps what is left behind, and reports when there is a namespace to enter.

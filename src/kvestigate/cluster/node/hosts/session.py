@@ -15,7 +15,7 @@ from kvestigate.cluster.node.hosts.endings import on_exit
 from kvestigate.cluster.node.hosts.interface import Ending, Network, cannot_start
 from kvestigate.cluster.node.hosts.logs import STDERR, STDOUT
 from kvestigate.cluster.node.hosts.seccomp import gated
-from kvestigate.cluster.node.hosts.terminal import set_window
+from kvestigate.cluster.node.hosts.terminal import in_turn, set_window
 
 _PIECE = 32 * 1024
 _AHEAD = 16
@@ -50,16 +50,22 @@ class PipedSession:
         network: Network | None = None,
         own_files: bool = False,
     ) -> None:
-        """Start the command, with streams that belong to `user`; `LaunchFailed` if it cannot be."""
+        """Start the command, with streams that belong to `user`; `LaunchFailed` if it cannot be.
+
+        `slave` is the command's end of the terminal, and is closed here.
+        """
         give = None if user is None else partial(_give_streams, user)
         try:
             with gated(network, keep=False, own_files=own_files) as close_gate:
-                first = (give, preexec, close_gate)
-                self._spawn(argv, env, cwd, stdin=stdin, slave=slave, first=first)
+                first = in_turn(give, preexec, close_gate)
+                self._spawn(argv, env, cwd, stdin=stdin, slave=slave, preexec=first)
         except (OSError, ValueError) as failure:
             if self._terminal is not None:
                 os.close(self._terminal)
             raise cannot_start(failure) from failure
+        finally:
+            if slave is not None:
+                os.close(slave)
 
     def _spawn(
         self,
@@ -69,10 +75,8 @@ class PipedSession:
         *,
         stdin: bool,
         slave: int | None,
-        first: tuple[Callable[[], None] | None, ...],
+        preexec: Callable[[], None] | None,
     ) -> None:
-        """`first` is what the new process does before it becomes the command."""
-        preexec = _in_turn(first) if any(first) else None
         piped = subprocess.PIPE
         if slave is not None:
             self._child = subprocess.Popen(
@@ -219,15 +223,6 @@ def _give_streams(user: int) -> None:
     for descriptor in range(3):
         if stat.S_ISFIFO(os.fstat(descriptor).st_mode) or os.isatty(descriptor):
             os.fchown(descriptor, user, -1)
-
-
-def _in_turn(steps: tuple[Callable[[], None] | None, ...]) -> Callable[[], None]:
-    def run() -> None:
-        for step in steps:
-            if step is not None:
-                step()
-
-    return run
 
 
 def _settle(ready: asyncio.Future[None]) -> None:

@@ -21,6 +21,7 @@ import msgspec
 
 from kvestigate.cluster.node.hosts.interface import Launch, Network, RunKey
 from kvestigate.cluster.node.hosts.seccomp import KEPT, gated
+from kvestigate.cluster.node.hosts.terminal import in_turn, take_stdin
 
 # Opened for reading and writing, a pipe never blocks its opener and never breaks when the
 # agent goes away. The shell's own complaints ("Killed") must not end up in the log.
@@ -38,10 +39,10 @@ _STDIN = {
 # the command's pid that signals reach.
 BEGUN, ENDED = b"begun", b"ended"
 READY = 'echo begun >&5; exec "$@" 5>&-'
-# A subshell, because the shell that waits would else complain on the command's own stderr.
-_BECOME = f"""exec sh -c 'echo $$ >"$0"; {READY}' "$dir/pid" "$@" """
-_RUN = f"({_BECOME} 2>&3 3>&- 4>&- {KEPT}>&-)"
-_RUN_TTY = f"""exec 5<>"$dir/ready" 2>/dev/null; ({_BECOME} 2>&1 {KEPT}>&-)"""
+OWN_CHILD = f"""exec sh -c 'echo $$ >"$0"; {READY}' "$dir/pid" "$@" """
+"""For `script`: a command that is the shim's own child and writes down its pid."""
+ENTERING = 'exec "$@"'
+"""For `script`: a command that enters namespaces. It is found from outside, by its parents."""
 # A named pipe forgets what is in it with its last opener, so the shim stays until somebody has
 # read the last output and says so.
 _RECORD = '; echo $? >"$dir/exit"; echo ended >&5; read -r _ <"$dir/done"'
@@ -78,37 +79,22 @@ def run_directories(node: Path) -> list[Path]:
     return sorted((node / "pods").glob("*/runs-*/*"))
 
 
-def stdin_mode(launch: Launch) -> str:
+def _stdin_mode(launch: Launch) -> str:
     """How the shim opens the command's stdin."""
     if not launch.stdin:
         return "none"
     return "once" if launch.stdin_once else "kept"
 
 
-def script(*, stdin: str) -> str:
-    """The shim's program for a command that is its own child."""
-    return _IDENTIFY + _OPEN_PIPES + _STDIN[stdin] + _RUN + _RECORD
-
-
-def tty_script() -> str:
-    """The same with a terminal, whose path is the first argument, on all three streams.
-
-    The leader of a session that opens a terminal is controlled by it.
-    """
-    return 'tty=$1; shift; exec 0<>"$tty" 1>&0; ' + _IDENTIFY + _RUN_TTY + _RECORD
-
-
-def direct_script(*, stdin: str, tty: bool, groups: Sequence[str]) -> str:
-    """For a command that enters namespaces: it is found from outside, by its parents.
-
-    The shim joins `groups` (`cgroup.procs` files) first, and all that follows is in them.
-    """
+def script(command: str, launch: Launch, groups: Sequence[str] = ()) -> str:
+    """The shim's program. It joins `groups` (`cgroup.procs` files) first, with all that follows."""
     join = "".join(f"echo $$ >{shlex.quote(group)}; " for group in groups)
-    if tty:
+    if launch.tty:
         streams = 'exec 3>&2 5<>"$dir/ready" 2>/dev/null; '
-        return _IDENTIFY + join + streams + f'(exec "$@" 2>&3 3>&- {KEPT}>&-)' + _RECORD
-    command = f'(exec "$@" 2>&3 3>&- 4>&- {KEPT}>&-)'
-    return _IDENTIFY + join + _OPEN_PIPES + _STDIN[stdin] + command + _RECORD
+    else:
+        streams = _OPEN_PIPES + _STDIN[_stdin_mode(launch)]
+    # A subshell, because the shell that waits would else complain on the command's own stderr.
+    return _IDENTIFY + join + streams + f"({command} 2>&3 3>&- 4>&- {KEPT}>&-)" + _RECORD
 
 
 def prepare(directory: Path, kept: Kept) -> None:
@@ -130,23 +116,27 @@ def spawn(
     env: Mapping[str, str],
     cwd: str,
     keep: Sequence[int] = (),
-    leading: Sequence[str] = (),
     tty: int | None = None,
     network: Network | None = None,
     own_files: bool = False,
 ) -> subprocess.Popen[bytes]:
     """The shim keeps the descriptor on which the container's network calls are told: until the
-    next agent takes it over, they wait."""
+    next agent takes it over, they wait.
+
+    A terminal controls the shim's session, or that which the container's setup makes (`setsid`)
+    where the container has namespaces of its own.
+    """
+    controlled = tty is not None and not own_files
     with gated(network, keep=True, own_files=own_files) as close_gate:
         return subprocess.Popen(
-            ["/bin/sh", "-c", program, "kvestigate-shim", *leading, str(directory), *arguments],
+            ["/bin/sh", "-c", program, "kvestigate-shim", str(directory), *arguments],
             env=dict(env),
             cwd=cwd,
             stdin=subprocess.DEVNULL if tty is None else tty,
             stdout=subprocess.DEVNULL if tty is None else tty,
             stderr=subprocess.DEVNULL if tty is None else tty,
             start_new_session=True,
-            preexec_fn=close_gate,
+            preexec_fn=in_turn(take_stdin if controlled else None, close_gate),
             pass_fds=(*keep, *([KEPT] if close_gate is not None else [])),
         )
 

@@ -6,6 +6,7 @@ import fcntl
 import os
 import struct
 import termios
+from collections.abc import Callable
 
 # Not in every Python's termios.
 _TIOCGPTPEER = 0x5441
@@ -31,3 +32,14 @@ def set_window(terminal: int, width: int, height: int) -> None:
 def take_stdin() -> None:
     """In a new session: make the terminal on stdin its controlling one."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def in_turn(*steps: Callable[[], None] | None) -> Callable[[], None] | None:
+    """What a new process does before it becomes its program: the steps that are given."""
+    given = [step for step in steps if step is not None]
+
+    def run() -> None:
+        for step in given:
+            step()
+
+    return run if given else None
