@@ -3,114 +3,97 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from kvestigate.cluster.node.hosts.interface import Ceiling, Usage
 
 _PERIOD_MICROS = 100_000
 
 
-class Cgroups(Protocol):
-    """A place below which one group a container can be made."""
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a version of cgroups names its files."""
 
-    def make(self, name: str, ceiling: Ceiling) -> list[Path]:
-        """The files that a process writes its pid to, to be held to the limits."""
+    memory_limit: str
+    cpu_limit: str
+    cpu_quota: str
+    """What is written to limit the CPU."""
+    out_of_memory: str
+    memory: str
+    inactive: str
+    """The line of `memory.stat` with memory that could be freed."""
+    cpu: str
+    cpu_line: str
+    """Empty where the file holds nothing but the number."""
+    cpu_units: float
+    """Of CPU time, in a second."""
 
-    def ran_out_of_memory(self, name: str) -> bool: ...
 
-    def usage(self, name: str) -> Usage | None: ...
+VERSION_1 = Layout(
+    "memory.limit_in_bytes", "cpu.cfs_quota_us", "{quota}", "memory.oom_control",
+    "memory.usage_in_bytes", "total_inactive_file", "cpuacct.usage", "", 1e9,
+)  # fmt: skip
+VERSION_2 = Layout(
+    "memory.max", "cpu.max", f"{{quota}} {_PERIOD_MICROS}", "memory.events",
+    "memory.current", "inactive_file", "cpu.stat", "usage_usec", 1e6,
+)  # fmt: skip
 
-    def members(self, name: str) -> list[int]:
-        """The processes in it."""
 
-    def remove(self, name: str = "") -> None:
-        """Forget a group whose processes have ended; without a name, the node's own."""
+class Cgroups:
+    """A place below which one group a container can be made.
 
+    Version 1 has a hierarchy for each controller, version 2 one for all.
+    """
 
-class Version1:
-    """A hierarchy for each controller."""
-
-    def __init__(self, memory: Path, cpu: Path | None, accounting: Path | None) -> None:
+    def __init__(
+        self, layout: Layout, memory: Path, cpu: Path | None, accounting: Path | None
+    ) -> None:
+        self._layout = layout
         self._memory = memory
         self._cpu = cpu
         self._accounting = accounting
+        roots = (memory, cpu, accounting)
+        self._roots = list(dict.fromkeys(root for root in roots if root is not None))
 
     def make(self, name: str, ceiling: Ceiling) -> list[Path]:
-        group = self._memory / name
-        group.mkdir(parents=True, exist_ok=True)
+        """The files that a process writes its pid to, to be held to the limits."""
+        for root in self._roots:
+            (root / name).mkdir(parents=True, exist_ok=True)
         if ceiling.memory is not None:
-            (group / "memory.limit_in_bytes").write_text(str(ceiling.memory))
-        joined = [group]
-        if self._cpu is not None:
-            cpu = self._cpu / name
-            cpu.mkdir(parents=True, exist_ok=True)
-            if ceiling.cpu_millis is not None:
-                quota = max(ceiling.cpu_millis * _PERIOD_MICROS // 1000, 1000)
-                (cpu / "cpu.cfs_quota_us").write_text(str(quota))
-            joined.append(cpu)
-        if self._accounting is not None:
-            accounting = self._accounting / name
-            accounting.mkdir(parents=True, exist_ok=True)
-            joined.append(accounting)
-        return [directory / "cgroup.procs" for directory in joined]
-
-    def ran_out_of_memory(self, name: str) -> bool:
-        return _counter(self._memory / name / "memory.oom_control", "oom_kill") > 0
-
-    def usage(self, name: str) -> Usage | None:
-        try:
-            memory = int((self._memory / name / "memory.usage_in_bytes").read_text())
-            inactive = _counter(self._memory / name / "memory.stat", "total_inactive_file")
-            nanos = 0
-            if self._accounting is not None:
-                nanos = int((self._accounting / name / "cpuacct.usage").read_text())
-        except (OSError, ValueError):
-            return None
-        return Usage(nanos / 1e9, max(memory - inactive, 0))
-
-    def members(self, name: str) -> list[int]:
-        return _members(self._memory / name)
-
-    def remove(self, name: str = "") -> None:
-        for root in (self._memory, self._cpu, self._accounting):
-            if root is not None:
-                _remove(root / name)
-
-
-class Version2:
-    """One hierarchy for all controllers."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def make(self, name: str, ceiling: Ceiling) -> list[Path]:
-        group = self._root / name
-        group.mkdir(parents=True, exist_ok=True)
-        if ceiling.memory is not None:
-            (group / "memory.max").write_text(str(ceiling.memory))
-        if ceiling.cpu_millis is not None:
+            (self._memory / name / self._layout.memory_limit).write_text(str(ceiling.memory))
+        if self._cpu is not None and ceiling.cpu_millis is not None:
             quota = max(ceiling.cpu_millis * _PERIOD_MICROS // 1000, 1000)
-            (group / "cpu.max").write_text(f"{quota} {_PERIOD_MICROS}")
-        return [group / "cgroup.procs"]
+            limit = self._layout.cpu_quota.format(quota=quota)
+            (self._cpu / name / self._layout.cpu_limit).write_text(limit)
+        return [root / name / "cgroup.procs" for root in self._roots]
 
     def ran_out_of_memory(self, name: str) -> bool:
-        return _counter(self._root / name / "memory.events", "oom_kill") > 0
+        return _counter(self._memory / name / self._layout.out_of_memory, "oom_kill") > 0
 
     def usage(self, name: str) -> Usage | None:
+        layout, group = self._layout, self._memory / name
         try:
-            memory = int((self._root / name / "memory.current").read_text())
+            memory = int((group / layout.memory).read_text())
         except (OSError, ValueError):
             return None
-        inactive = _counter(self._root / name / "memory.stat", "inactive_file")
-        micros = _counter(self._root / name / "cpu.stat", "usage_usec")
-        return Usage(micros / 1e6, max(memory - inactive, 0))
+        inactive, cpu = _counter(group / "memory.stat", layout.inactive), 0
+        if self._accounting is not None:
+            cpu = _counter(self._accounting / name / layout.cpu, layout.cpu_line)
+        return Usage(cpu / layout.cpu_units, max(memory - inactive, 0))
 
     def members(self, name: str) -> list[int]:
-        return _members(self._root / name)
+        """The processes in a group."""
+        try:
+            listed = (self._memory / name / "cgroup.procs").read_text()
+        except OSError:
+            return []
+        return [int(line) for line in listed.split()]
 
     def remove(self, name: str = "") -> None:
-        _remove(self._root / name)
+        """Forget a group whose processes have ended; without a name, the node's own."""
+        for root in self._roots:
+            _remove(root / name)
 
 
 def find(node: str) -> Cgroups | None:
@@ -122,14 +105,14 @@ def find(node: str) -> Cgroups | None:
         if memory is not None:
             cpu = _usable(mounted.get("cpu"), own.get("cpu", "/"), node)
             accounting = _usable(mounted.get("cpuacct"), own.get("cpuacct", "/"), node)
-            return Version1(memory, cpu, None if accounting == cpu else accounting)
+            return Cgroups(VERSION_1, memory, cpu, accounting)
         return None
     if "" in mounted:
         return _version2(mounted[""] / own.get("", "/").lstrip("/"), node)
     return None
 
 
-def _version2(parent: Path, node: str) -> Version2 | None:
+def _version2(parent: Path, node: str) -> Cgroups | None:
     """Groups need their controllers handed down, which a parent with processes cannot do."""
     root = parent / "kvestigate" / node
     try:
@@ -138,7 +121,7 @@ def _version2(parent: Path, node: str) -> Version2 | None:
             (group / "cgroup.subtree_control").write_text("+memory +cpu")
     except OSError:
         return None
-    return Version2(root)
+    return Cgroups(VERSION_2, root, root, root)
 
 
 def _usable(mount: Path | None, own: str, node: str) -> Path | None:
@@ -177,18 +160,12 @@ def _own_groups() -> dict[str, str]:
 
 
 def _counter(path: Path, name: str) -> int:
+    """A number of a file: that of the line with this name, or without a name the only one."""
     try:
-        lines = path.read_text().splitlines()
+        lines = [line.rpartition(" ") for line in path.read_text().splitlines()]
     except OSError:
         return 0
-    return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
-
-
-def _members(group: Path) -> list[int]:
-    try:
-        return [int(line) for line in (group / "cgroup.procs").read_text().split()]
-    except OSError:
-        return []
+    return next((int(value) for line, _, value in lines if line == name), 0)
 
 
 def _remove(group: Path) -> None:

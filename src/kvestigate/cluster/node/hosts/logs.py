@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -199,25 +199,30 @@ class LogFile:
                 return
 
     def last(self, lines: int, most: int) -> bytes:
-        reader = _Reader(self, lines)
+        reader = _Reader(self)
         try:
-            shown = [line for piece in reader.pieces() for line in _shown(piece, LogQuery(), b"")]
+            pieces = _last_lines(reader.pieces(), lines)
+            shown = [line for piece in pieces for line in _shown(piece, LogQuery(), b"")]
         finally:
             reader.close()
         return b"".join(shown)[-most:]
 
     async def _selected(self, query: LogQuery) -> AsyncGenerator[bytes, None]:
         since = timestamp(query.since).encode() if query.since is not None else b""
-        reader = _Reader(self, query.tail)
+        reader = _Reader(self)
+        pieces = reader.pieces()
+        if query.tail is not None:
+            pieces = _last_lines(pieces, query.tail)
         try:
             while True:
-                for lines in reader.pieces():
+                for lines in pieces:
                     text = b"".join(_shown(lines, query, since))
                     if text:
                         yield text
                 if self._ended or not query.follow:
                     return
                 await self._written(reader)
+                pieces = reader.pieces()
         finally:
             reader.close()
 
@@ -245,13 +250,11 @@ class LogFile:
 class _Reader:
     """Reads on from where it stopped, over renamed files."""
 
-    def __init__(self, log: LogFile, tail: int | None) -> None:
+    def __init__(self, log: LogFile) -> None:
         self._path = log.path
         self._rest = b""
         # All are opened now: a rotation while they are read renames them.
         self._open = deque(os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in log.files())
-        if tail is not None:
-            self._seek_tail(tail)
 
     def pieces(self) -> Iterator[bytes]:
         """Whole lines that are there now."""
@@ -295,33 +298,10 @@ class _Reader:
         except FileNotFoundError:
             return False
 
-    def _seek_tail(self, count: int) -> None:
-        """Stand before the last `count` lines."""
-        for index in range(len(self._open) - 1, -1, -1):
-            offset, lines = _before_last_lines(self._open[index], count)
-            if lines >= count:
-                os.lseek(self._open[index], offset, os.SEEK_SET)
-                for _ in range(index):
-                    os.close(self._open.popleft())
-                return
-            count -= lines
 
-
-def _before_last_lines(file: int, count: int) -> tuple[int, int]:
-    """Where the last `count` lines begin, and how many of them there are."""
-    position = end = os.fstat(file).st_size
-    lines = 0
-    while position > 0 and count:
-        size = min(_CHUNK, position)
-        position -= size
-        block = os.pread(file, size, position)
-        at = len(block)
-        while (at := block.rfind(b"\n", 0, at)) >= 0:
-            if position + at + 1 < end:
-                lines += 1
-                if lines == count:
-                    return position + at + 1, lines
-    return (0, lines + (1 if end else 0)) if count else (end, 0)
+def _last_lines(pieces: Iterable[bytes], count: int) -> Iterator[bytes]:
+    lines = (line for piece in pieces for line in piece.split(b"\n")[:-1])
+    yield b"".join(line + b"\n" for line in deque(lines, maxlen=count))
 
 
 def _shown(lines: bytes, query: LogQuery, since: bytes) -> Iterator[bytes]:

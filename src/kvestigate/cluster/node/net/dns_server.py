@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+from dns import asyncquery, rrset
 from dns import message as messages
 from dns import name as dns_name
-from dns import rrset
 from dns.exception import DNSException
 from dns.flags import Flag
 from dns.message import Message
@@ -120,10 +120,11 @@ class DnsServer:
         elif not _is_one_question(query):
             return _refusal(message)
         elif not await self._fill(reply):
-            forwarded = await self._ask_upstream(message, datagram=datagram)
-            if forwarded:
-                return forwarded
-            reply.set_rcode(Rcode.SERVFAIL)
+            forwarded = await self._ask_upstream(query, datagram=datagram)
+            if forwarded is None:
+                reply.set_rcode(Rcode.SERVFAIL)
+            else:
+                reply = forwarded
         limit = min(max(query.payload, _PLAIN_LIMIT), _LIMIT) if datagram else _STREAM_LIMIT
         return reply.to_wire(max_size=limit, prefer_truncation=True)
 
@@ -151,24 +152,23 @@ class DnsServer:
         """The addresses of a name outside of the cluster."""
         if type not in (RdataType.A, RdataType.AAAA):
             return ()
-        query = messages.make_query(name, type)
-        reply = _read(await self._ask_upstream(query.to_wire(), datagram=True))
+        reply = await self._ask_upstream(messages.make_query(name, type), datagram=True)
         if reply is None:
             return ()
         return tuple(
             record for records in reply.answer for record in records if record.rdtype is type
         )
 
-    async def _ask_upstream(self, message: bytes, *, datagram: bool) -> bytes:
-        """Empty when no other server answers."""
+    async def _ask_upstream(self, query: Message, *, datagram: bool) -> Message | None:
+        """None when no other server answers."""
+        ask: Callable[..., Awaitable[Message]] = asyncquery.udp if datagram else asyncquery.tcp
         for server in self._upstream:
-            ask = _ask if datagram else _ask_over_stream
+            host, port = _at(server)
             try:
-                async with asyncio.timeout(_UPSTREAM_SECONDS):
-                    return await ask(server, message)
-            except (TimeoutError, OSError, asyncio.IncompleteReadError):
+                return await ask(query, host, _UPSTREAM_SECONDS, port, ignore_trailing=True)
+            except (DNSException, OSError, EOFError):
                 continue
-        return b""
+        return None
 
 
 def _read(message: bytes) -> Message | None:
@@ -205,44 +205,6 @@ class _Datagrams(asyncio.DatagramProtocol):
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         self._server.take(data, addr)
-
-
-class _Inquiry(asyncio.DatagramProtocol):
-    """One question to another server."""
-
-    def __init__(self, id: bytes) -> None:
-        self._id = id
-        self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-
-    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        if data[:2] == self._id and not self.answer.done():
-            self.answer.set_result(data)
-
-    def error_received(self, exc: Exception) -> None:
-        if not self.answer.done():
-            self.answer.set_exception(exc)
-
-
-async def _ask(server: str, message: bytes) -> bytes:
-    loop = asyncio.get_running_loop()
-    transport, inquiry = await loop.create_datagram_endpoint(
-        lambda: _Inquiry(message[:2]), remote_addr=_at(server)
-    )
-    try:
-        transport.sendto(message)
-        return await inquiry.answer
-    finally:
-        transport.close()
-
-
-async def _ask_over_stream(server: str, message: bytes) -> bytes:
-    reader, writer = await asyncio.open_connection(*_at(server))
-    try:
-        writer.write(struct.pack("!H", len(message)) + message)
-        (length,) = struct.unpack("!H", await reader.readexactly(2))
-        return await reader.readexactly(length)
-    finally:
-        writer.close()
 
 
 def _at(server: str) -> tuple[str, int]:

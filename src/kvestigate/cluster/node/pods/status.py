@@ -9,16 +9,13 @@ from typing import Any
 from kvestigate.cluster.node.pods import lifecycle
 from kvestigate.cluster.node.pods.lifecycle import Records
 from kvestigate.cluster.node.pods.records import NEVER_STARTED, ContainerRecord, Run, Stage
-from kvestigate.cluster.node.spec.pod import Container, Pod, PodSpec, is_ephemeral, is_sidecar
-from kvestigate.kube import quantities
+from kvestigate.cluster.node.spec.pod import Container, Pod, is_ephemeral, is_sidecar
 from kvestigate.kube.times import text
 from kvestigate.kube.views.pods import ResourceRequirements
 
 CRASH_LOOP = "CrashLoopBackOff"
 MESSAGES = 12 * 1024
 """Bytes of termination messages in one status: each container has its equal share."""
-_COUNTED = ("cpu", "memory")
-"""The resources that a QoS class depends on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,6 @@ def pod_status(
     status: dict[str, Any] = {
         "phase": current,
         "startTime": pod.status.start_time or text(started_at),
-        "qosClass": pod.status.qos_class or qos_class(pod.spec),
         "conditions": _conditions(
             pod, records, now, current, _since(pod, before), ready_to_start=bool(place.pod_ip)
         ),
@@ -303,28 +299,3 @@ def _condition(
     if pod.metadata.generation:
         condition["observedGeneration"] = pod.metadata.generation
     return condition
-
-
-def qos_class(spec: PodSpec) -> str:
-    """`Guaranteed`, `Burstable` or `BestEffort`, by the CPU and memory asked for."""
-    resources = [container.resources for container in (*spec.containers, *spec.init_containers)]
-    if spec.resources is not None:
-        resources = [spec.resources]
-    if not any(_positive(amounts.requests) or _positive(amounts.limits) for amounts in resources):
-        return "BestEffort"
-    return "Guaranteed" if all(_guaranteed(amounts) for amounts in resources) else "Burstable"
-
-
-def _positive(amounts: dict[str, str]) -> bool:
-    return any(quantities.parse(amounts[name]) for name in _COUNTED if name in amounts)
-
-
-def _guaranteed(resources: ResourceRequirements) -> bool:
-    for name in _COUNTED:
-        limit = resources.limits.get(name)
-        if limit is None or not quantities.parse(limit):
-            return False
-        request = resources.requests.get(name)
-        if request is not None and quantities.parse(request) != quantities.parse(limit):
-            return False
-    return True

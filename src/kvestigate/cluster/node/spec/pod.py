@@ -315,7 +315,6 @@ class PodStatus(View, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     start_time: str = ""
     """As written: it goes back as it came."""
-    qos_class: str = ""
     pod_ip: str = field(name="podIP", default="")
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
-from kvestigate.cluster.node.pods.status import qos_class
-from kvestigate.cluster.node.spec.pod import PodSpec
+from kvestigate.cluster.plane.kinds.pods.qos import qos_class
 
 BOTH = {"cpu": "1", "memory": "1Gi"}
 
@@ -31,4 +29,4 @@ def test_the_class_follows_from_cpu_and_memory(
     resources: list[dict[str, Any]], expected: str
 ) -> None:
     containers = [{"name": "c", "resources": one} for one in resources]
-    assert qos_class(msgspec.convert({"containers": containers}, PodSpec)) == expected
+    assert qos_class({"containers": containers}) == expected
