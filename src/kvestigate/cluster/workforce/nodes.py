@@ -115,7 +115,7 @@ class RecalledHost(SimulatedHost):
         processes: list[Process] = []
         for pod in self._pods.pods_of(self._node):
             statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
-            if pod.status.phase not in ("Succeeded", "Failed"):
+            if not pod.finished:
                 processes += self._runs(pod, statuses)
         return processes
 

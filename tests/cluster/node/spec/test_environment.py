@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvestigate.cluster.node.spec.environment import (
-    CONFIG_MAP,
-    SECRET,
     MissingReference,
     Surroundings,
     environment,
@@ -19,7 +17,12 @@ from kvestigate.cluster.node.spec.environment import (
     hostname,
     references,
 )
-from kvestigate.cluster.node.spec.pod import Container, Pod
+from kvestigate.cluster.node.spec.pod import (
+    CONFIG_MAP,
+    SECRET,
+    Container,
+    Pod,
+)
 from kvestigate.kube.views.network import Service
 
 DATA = {

@@ -11,12 +11,16 @@ import msgspec
 import pytest
 
 from kvestigate.cluster.node.spec.environment import (
-    CONFIG_MAP,
-    SECRET,
     MissingReference,
     Surroundings,
 )
-from kvestigate.cluster.node.spec.pod import Container, Pod, TokenSource
+from kvestigate.cluster.node.spec.pod import (
+    CONFIG_MAP,
+    SECRET,
+    Container,
+    Pod,
+    TokenSource,
+)
 from kvestigate.cluster.node.volumes.files import File, write_atomically
 from kvestigate.cluster.node.volumes.making import Volumes, binds, references
 from kvestigate.cluster.node.volumes.sources import Claimed

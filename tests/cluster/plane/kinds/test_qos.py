@@ -28,5 +28,10 @@ BOTH = {"cpu": "1", "memory": "1Gi"}
 def test_the_class_follows_from_cpu_and_memory(
     resources: list[dict[str, Any]], expected: str
 ) -> None:
-    containers = [{"name": "c", "resources": one} for one in resources]
+    # Where requests are left out, the defaults of the API take them from the limits.
+    defaulted = [
+        {**given, "requests": {**given.get("limits", {}), **given.get("requests", {})}}
+        for given in resources
+    ]
+    containers = [{"name": "c", "resources": given} for given in defaulted]
     assert qos_class({"containers": containers}) == expected

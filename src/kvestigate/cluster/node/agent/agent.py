@@ -264,7 +264,7 @@ class Agent:
         if pod is None:
             return
         worker_or_none = self.workers.get(pod.metadata.uid)
-        if worker_or_none is None and pod.status.phase in ("Succeeded", "Failed"):
+        if worker_or_none is None and pod.finished:
             # It ended under an earlier agent: nothing to run, but its deletion waits for us.
             await confirm_deletion(self._api, pod)
             return

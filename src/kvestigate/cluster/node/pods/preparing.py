@@ -16,8 +16,15 @@ from kvestigate.cluster.node.net import files
 from kvestigate.cluster.node.pods.context import NodeContext
 from kvestigate.cluster.node.pods.launching import launch
 from kvestigate.cluster.node.spec import environment
-from kvestigate.cluster.node.spec.environment import MissingReference, Reference, Surroundings
-from kvestigate.cluster.node.spec.pod import Container, Pod
+from kvestigate.cluster.node.spec.environment import (
+    MissingReference,
+    Surroundings,
+)
+from kvestigate.cluster.node.spec.pod import (
+    Container,
+    Pod,
+    Reference,
+)
 from kvestigate.cluster.node.volumes import making
 from kvestigate.cluster.node.volumes.making import Mountable, Volumes
 from kvestigate.cluster.node.volumes.sources import Sources, Tokens

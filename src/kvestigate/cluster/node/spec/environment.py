@@ -7,22 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kvestigate.cluster.node.spec.pod import (
+    CONFIG_MAP,
+    SECRET,
     Container,
     EnvSource,
     FieldRef,
     KeyRef,
     NameRef,
     Pod,
+    Reference,
     ResourceRef,
 )
 from kvestigate.kube import quantities
 from kvestigate.kube.views.network import Service
-
-CONFIG_MAP = "configmaps"
-SECRET = "secrets"
-
-Reference = tuple[str, str]
-"""Which plural, and the name in the pod's namespace."""
 
 Data = Mapping[str, bytes]
 

@@ -1,18 +1,11 @@
-"""Pods as a node reads them: everything needed to run one, and nothing else. Pure."""
+"""Pods as a node reads them: beside what others read, everything needed to run one. Pure."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import field
 
-from kvestigate.kube.views.meta import Condition, Metadata, View
-from kvestigate.kube.views.pods import (
-    ContainerPort,
-    ContainerStatus,
-    ResourceRequirements,
-    VolumeMount,
-)
+from kvestigate.kube.views import pods as views
+from kvestigate.kube.views.meta import Metadata, View
 
 
 class KeyRef(View, frozen=True):
@@ -124,7 +117,7 @@ class SecurityContext(View, frozen=True):
     read_only_root_filesystem: bool = False
 
 
-class Mount(VolumeMount, frozen=True):
+class Mount(views.VolumeMount, frozen=True):
     sub_path_expr: str = ""
     mount_propagation: str = ""
     """`HostToContainer` or `Bidirectional`; empty for neither."""
@@ -136,20 +129,12 @@ class ResizePolicy(View, frozen=True):
     """`RestartContainer`, or nothing to be done."""
 
 
-class Container(View, frozen=True):
-    name: str = ""
-    image: str = ""
-    command: tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
+class Container(views.Container, frozen=True):
     working_dir: str = ""
-    ports: tuple[ContainerPort, ...] = ()
     env: tuple[EnvVar, ...] = ()
     env_from: tuple[EnvFrom, ...] = ()
-    resources: ResourceRequirements = ResourceRequirements()
     resize_policy: tuple[ResizePolicy, ...] = ()
     volume_mounts: tuple[Mount, ...] = ()
-    restart_policy: str = ""
-    """`Always` on an init container makes it a sidecar that runs beside the others."""
     liveness_probe: Probe | None = None
     readiness_probe: Probe | None = None
     startup_probe: Probe | None = None
@@ -169,24 +154,39 @@ class KeyToPath(View, frozen=True):
     mode: int | None = None
 
 
-class ConfigMapSource(View, frozen=True):
+CONFIG_MAP, SECRET = "configmaps", "secrets"
+
+Reference = tuple[str, str]
+"""Which plural, and the name in the pod's namespace."""
+
+
+class KeySource(View, frozen=True):
+    """The keys of a ConfigMap or Secret, as files."""
+
     name: str = ""
     items: tuple[KeyToPath, ...] = ()
     default_mode: int = 0o644
     optional: bool = False
 
+    @property
+    def reference(self) -> Reference:
+        raise NotImplementedError
 
-class SecretSource(View, frozen=True):
+
+class ConfigMapSource(KeySource, frozen=True):
+    @property
+    def reference(self) -> Reference:
+        return CONFIG_MAP, self.name
+
+
+class SecretSource(KeySource, frozen=True):
+    """A volume names it `secretName`, a part of a projected volume `name`."""
+
     secret_name: str = ""
-    items: tuple[KeyToPath, ...] = ()
-    default_mode: int = 0o644
-    optional: bool = False
 
-
-class ProjectedSecret(View, frozen=True):
-    name: str = ""
-    items: tuple[KeyToPath, ...] = ()
-    optional: bool = False
+    @property
+    def reference(self) -> Reference:
+        return SECRET, self.secret_name or self.name
 
 
 class DownwardFile(View, frozen=True):
@@ -209,7 +209,7 @@ class TokenSource(View, frozen=True):
 
 class ProjectedPart(View, frozen=True):
     config_map: ConfigMapSource | None = None
-    secret: ProjectedSecret | None = None
+    secret: SecretSource | None = None
     downward_api: DownwardSource | None = field(name="downwardAPI", default=None)
     service_account_token: TokenSource | None = None
 
@@ -231,15 +231,13 @@ class HostPathSource(View, frozen=True):
     """`DirectoryOrCreate`, `File`, ...; empty checks nothing."""
 
 
-class ClaimSource(View, frozen=True):
-    claim_name: str = ""
+class ClaimSource(views.ClaimSource, frozen=True):
     read_only: bool = False
 
 
-class Volume(View, frozen=True):
+class Volume(views.Volume, frozen=True):
     """A name and one source; one with none that we know cannot be mounted."""
 
-    name: str = ""
     empty_dir: EmptyDirSource | None = None
     host_path: HostPathSource | None = None
     config_map: ConfigMapSource | None = None
@@ -247,8 +245,6 @@ class Volume(View, frozen=True):
     projected: ProjectedSource | None = None
     downward_api: DownwardSource | None = field(name="downwardAPI", default=None)
     persistent_volume_claim: ClaimSource | None = None
-    ephemeral: dict[str, Any] | None = None
-    """A claim made for this pod, named `POD-VOLUME`."""
 
 
 class PodSecurity(View, frozen=True):
@@ -282,13 +278,12 @@ class HostAlias(View, frozen=True):
     hostnames: tuple[str, ...] = ()
 
 
-class PodSpec(View, frozen=True):
+class PodSpec(views.CondensedPodSpec, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     ephemeral_containers: tuple[Container, ...] = ()
     """Added to a running pod to look at it; they run once."""
     volumes: tuple[Volume, ...] = ()
-    node_name: str = ""
     hostname: str = ""
     subdomain: str = ""
     restart_policy: str = "Always"
@@ -303,22 +298,18 @@ class PodSpec(View, frozen=True):
     host_pid: bool = field(name="hostPID", default=False)
     share_process_namespace: bool = False
     security_context: PodSecurity = PodSecurity()
-    resources: ResourceRequirements | None = None
     readiness_gates: tuple[ReadinessGate, ...] = ()
     """Conditions that others set and that count for the pod's readiness."""
 
 
-class PodStatus(View, frozen=True):
-    phase: str = ""
-    conditions: tuple[Condition, ...] = ()
-    container_statuses: tuple[ContainerStatus, ...] = ()
-    init_container_statuses: tuple[ContainerStatus, ...] = ()
+class PodStatus(views.CondensedPodStatus, frozen=True):
+    container_statuses: tuple[views.ContainerStatus, ...] = ()
+    init_container_statuses: tuple[views.ContainerStatus, ...] = ()
     start_time: str = ""
     """As written: it goes back as it came."""
-    pod_ip: str = field(name="podIP", default="")
 
 
-class Pod(View, frozen=True):
+class Pod(views.CondensedPod, frozen=True):
     metadata: Metadata = Metadata()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()

@@ -9,20 +9,19 @@ from pathlib import Path
 from kvestigate.cluster.node.hosts import ownership
 from kvestigate.cluster.node.hosts.interface import Bind, Ownership, Propagation
 from kvestigate.cluster.node.spec.environment import (
-    CONFIG_MAP,
-    SECRET,
-    Data,
     MissingReference,
-    Reference,
     Surroundings,
     expand,
     names_in,
 )
 from kvestigate.cluster.node.spec.pod import (
     Container,
+    DownwardSource,
+    KeySource,
     Mount,
     Pod,
     ProjectedPart,
+    Reference,
     TokenSource,
     Volume,
 )
@@ -63,18 +62,11 @@ class Mountable:
 
 def references(pod: Pod) -> set[Reference]:
     """The ConfigMaps and Secrets that the volumes are made from."""
-    references: set[Reference] = set()
+    parts: list[Volume | ProjectedPart] = list(pod.spec.volumes)
     for volume in pod.spec.volumes:
-        if volume.config_map is not None:
-            references.add((CONFIG_MAP, volume.config_map.name))
-        if volume.secret is not None:
-            references.add((SECRET, volume.secret.secret_name))
-        for part in volume.projected.sources if volume.projected is not None else ():
-            if part.config_map is not None:
-                references.add((CONFIG_MAP, part.config_map.name))
-            if part.secret is not None:
-                references.add((SECRET, part.secret.name))
-    return references
+        parts += volume.projected.sources if volume.projected is not None else ()
+    sources = [source for part in parts for source in (part.config_map, part.secret)]
+    return {source.reference for source in sources if source is not None}
 
 
 def is_written(volume: Volume) -> bool:
@@ -128,19 +120,10 @@ class Volumes:
     async def _files(
         self, pod: Pod, volume: Volume, around: Surroundings
     ) -> dict[str, File] | None:
-        if volume.config_map is not None:
-            config = volume.config_map
-            data = _data((CONFIG_MAP, config.name), config.optional, around)
-            return chosen(data, config.items, config.default_mode, config.optional)
-        if volume.secret is not None:
-            secret = volume.secret
-            data = _data((SECRET, secret.secret_name), secret.optional, around)
-            return chosen(data, secret.items, secret.default_mode, secret.optional)
-        if volume.downward_api is not None:
-            source = volume.downward_api
-            return downward(pod, source, source.default_mode, around)
         if volume.projected is None:
-            return None
+            own = (volume.config_map, volume.secret, volume.downward_api)
+            source = next((source for source in own if source is not None), None)
+            return None if source is None else _filled(pod, source, source.default_mode, around)
         files: dict[str, File] = {}
         for part in volume.projected.sources:
             files |= await self._projected(pod, part, volume.projected.default_mode, around)
@@ -149,16 +132,9 @@ class Volumes:
     async def _projected(
         self, pod: Pod, part: ProjectedPart, mode: int, around: Surroundings
     ) -> dict[str, File]:
-        if part.config_map is not None:
-            config = part.config_map
-            data = _data((CONFIG_MAP, config.name), config.optional, around)
-            return chosen(data, config.items, mode, config.optional)
-        if part.secret is not None:
-            secret = part.secret
-            data = _data((SECRET, secret.name), secret.optional, around)
-            return chosen(data, secret.items, mode, secret.optional)
-        if part.downward_api is not None:
-            return downward(pod, part.downward_api, mode, around)
+        source = part.config_map or part.secret or part.downward_api
+        if source is not None:
+            return _filled(pod, source, mode, around)
         if part.service_account_token is not None:
             wanted = part.service_account_token
             user = _only_user(pod)
@@ -168,6 +144,19 @@ class Volumes:
         raise MissingReference(
             "the projected volume has a source of a type that this node does not support"
         )
+
+
+def _filled(
+    pod: Pod, source: KeySource | DownwardSource, mode: int, around: Surroundings
+) -> dict[str, File]:
+    """The files of a ConfigMap, a Secret or the downward API."""
+    if isinstance(source, DownwardSource):
+        return downward(pod, source, mode, around)
+    data = around.data.get(source.reference)
+    if data is None and not source.optional:
+        plural, name = source.reference
+        raise MissingReference(f'{plural.removesuffix("s")} "{name}" not found')
+    return chosen(data, source.items, mode, source.optional)
 
 
 def ownerships(pod: Pod, made: Mapping[str, Mountable]) -> tuple[Ownership, ...]:
@@ -246,13 +235,6 @@ def _expanded(text: str, env: Mapping[str, str]) -> str:
     if missing:
         raise MissingReference(f"missing value for {', '.join(missing)}")
     return expand(text, env)
-
-
-def _data(reference: Reference, optional: bool, around: Surroundings) -> Data | None:
-    data = around.data.get(reference)
-    if data is None and not optional:
-        raise MissingReference(f'{reference[0].removesuffix("s")} "{reference[1]}" not found')
-    return data
 
 
 def _make_shared(directory: Path) -> None:

@@ -10,13 +10,16 @@ from kvestigate import errors
 from kvestigate.aio.clock import Clock
 from kvestigate.client.api import Api
 from kvestigate.cluster.node.spec.environment import (
-    CONFIG_MAP,
-    SECRET,
     Data,
     MissingReference,
-    Reference,
 )
-from kvestigate.cluster.node.spec.pod import Pod, TokenSource
+from kvestigate.cluster.node.spec.pod import (
+    CONFIG_MAP,
+    SECRET,
+    Pod,
+    Reference,
+    TokenSource,
+)
 from kvestigate.kube.resources import Resource
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
