@@ -11,7 +11,6 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.api import Propagation
-from kvestigate.client.cache import Key
 from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.context import Context
@@ -20,6 +19,7 @@ from kvestigate.cluster.controllers.jobs.verdict import COMPLETE, FAILED, is_fin
 from kvestigate.cluster.controllers.kinds import CRON_JOBS, JOBS
 from kvestigate.cluster.controllers.objects import CronJob, CronJobStatus, Job
 from kvestigate.cluster.controllers.pods import by_age
+from kvestigate.cluster.controllers.reconciler import Reconciler
 from kvestigate.cluster.controllers.times import seconds, stamp
 from kvestigate.kube.views.meta import ObjectReference
 
@@ -174,34 +174,27 @@ def job_of(cron_job: CronJob, due: datetime) -> dict[str, Any]:
     }
 
 
-class CronJobController:
+class CronJobController(Reconciler[CronJob]):
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._cron_jobs = context.watch(CRON_JOBS, owners.itself)
-        self._jobs = context.watch(
-            JOBS, owners.owner_keys(CRON_JOBS, self._cron_jobs, lambda _: {})
-        )
+        super().__init__(context, CRON_JOBS)
+        self._jobs = context.watch(JOBS, owners.owner_keys(CRON_JOBS, self._objects, lambda _: {}))
 
-    async def reconcile(self, key: Key) -> float | None:
-        cron_job = self._cron_jobs.get(key)
-        if cron_job is None:
-            return None
+    async def _reconcile(self, cron_job: CronJob) -> float | None:
         jobs = self._jobs.find(owners.OWNER, cron_job.metadata.uid)
         decision = decide(cron_job, jobs, self._context.now())
         for level, reason, message in decision.news:
-            self._context.tell(CRON_JOBS, cron_job, reason, message, level)
+            self._tell(cron_job, reason, message, level)
         for job in (*decision.forget, *decision.replace):
             await self._delete(cron_job, job)
         status = decision.status
         if decision.create is not None:
             status = await self._start(cron_job, decision.create, status)
-        await self._context.put_status(CRON_JOBS, cron_job, status)
+        await self._put_status(cron_job, status)
         return decision.pause
 
     async def _delete(self, cron_job: CronJob, job: Job) -> None:
         await self._context.delete(JOBS, job, propagation=Propagation.BACKGROUND)
-        message = f"Deleted job {job.metadata.name}"
-        self._context.tell(CRON_JOBS, cron_job, "SuccessfulDelete", message)
+        self._tell(cron_job, "SuccessfulDelete", f"Deleted job {job.metadata.name}")
 
     async def _start(
         self, cron_job: CronJob, due: datetime, status: CronJobStatus
@@ -212,7 +205,6 @@ class CronJobController:
         except errors.AlreadyExists:
             # Made before a restart, which lost the note of it.
             return msgspec.structs.replace(status, last_schedule_time=due)
-        message = f"Created job {job.metadata.name}"
-        self._context.tell(CRON_JOBS, cron_job, "SuccessfulCreate", message)
+        self._tell(cron_job, "SuccessfulCreate", f"Created job {job.metadata.name}")
         active = (*status.active, _reference(job))
         return msgspec.structs.replace(status, active=active, last_schedule_time=due)

@@ -9,16 +9,16 @@ from typing import Any
 from kvestigate import errors
 from kvestigate.client.api import PatchType, Propagation
 from kvestigate.client.cache import Change, Key
-from kvestigate.client.recorder import NORMAL, WARNING
+from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.context import Context, slow_start
-from kvestigate.cluster.controllers.dependents import claimed, create_pod, delete_pod
 from kvestigate.cluster.controllers.jobs import indexes, pod_failures
 from kvestigate.cluster.controllers.jobs.rules import SUSPENDED, Creation, decide
 from kvestigate.cluster.controllers.jobs.tally import FINALIZER, holds, is_indexed
 from kvestigate.cluster.controllers.jobs.verdict import COMPLETE, FAILED, is_finished_job
 from kvestigate.cluster.controllers.kinds import JOBS, PODS
 from kvestigate.cluster.controllers.objects import Job, JobStatus
+from kvestigate.cluster.controllers.reconciler import PodOwner, Reconciler
 from kvestigate.cluster.controllers.templates import pod_from
 from kvestigate.cluster.controllers.times import seconds
 from kvestigate.kube.views.pods import Pod
@@ -27,29 +27,26 @@ _OURS = "kubernetes.io/job-controller"
 _HOST_MAX = 63
 
 
-class JobController:
+class JobController(PodOwner[Job]):
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._jobs = context.watch(JOBS, owners.itself)
-        to_jobs = owners.owner_keys(JOBS, self._jobs)
-        self._pods = context.watch(PODS, to_jobs)
+        super().__init__(context, JOBS)
 
     async def reconcile(self, key: Key) -> float | None:
-        job = self._jobs.get(key)
-        if job is None:
+        if self._objects.get(key) is None:
             await self._let_go(key)
-            return None
+        return await super().reconcile(key)
+
+    async def _reconcile(self, job: Job) -> float | None:
         if job.spec.managed_by not in ("", _OURS):
             return None
-        candidates = owners.candidates(self._pods, job)
-        pods = await claimed(self._context, JOBS, job, PODS, candidates, finalizers=[FINALIZER])
+        pods = await self._claim(job, finalizers=[FINALIZER])
         decision = decide(job, pods, self._context.now())
-        if await self._context.put_status(JOBS, job, decision.status):
+        if await self._put_status(job, decision.status):
             self._announce(job, decision.status)
         for pod in decision.counted:
             await self._untrack(pod)
         await self._delete(job, decision.delete, counting=decision.failing)
-        create = partial(create_pod, self._context, JOBS, job)
+        create = partial(self._create_pod, job)
         await slow_start([partial(create, pod_of(job, creation)) for creation in decision.create])
         return decision.pause
 
@@ -74,7 +71,7 @@ class JobController:
         async def delete(pod: Pod) -> None:
             if not counting:  # ended by us, so no failure of its own
                 await self._untrack(pod)
-            await delete_pod(self._context, JOBS, job, pod)
+            await self._delete_pod(job, pod)
 
         await slow_start([partial(delete, pod) for pod in pods])
 
@@ -93,9 +90,6 @@ class JobController:
             status.conditions, SUSPENDED
         ):
             self._tell(job, "Resumed", "Job resumed")
-
-    def _tell(self, job: Job, reason: str, message: str, type: str = NORMAL) -> None:
-        self._context.tell(JOBS, job, reason, message, type)
 
 
 def _newly(job: Job, status: JobStatus, type: str) -> bool:
@@ -156,17 +150,15 @@ def _finished(change: Change[Job]) -> tuple[Key, ...]:
     return (change.key,) if change.new is not None and is_finished_job(change.new) else ()
 
 
-class TtlController:
+class TtlController(Reconciler[Job]):
     """Deletes finished Jobs with `ttlSecondsAfterFinished` when their time is over."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._jobs = context.watch(JOBS, _finished)
+        super().__init__(context, JOBS, _finished)
 
-    async def reconcile(self, key: Key) -> float | None:
-        job = self._jobs.get(key)
-        left = time_left(job, self._context.now()) if job else None
-        if job is None or left is None or left > 0:
+    async def _reconcile(self, job: Job) -> float | None:
+        left = time_left(job, self._context.now())
+        if left is None or left > 0:
             return left
         await self._context.delete(JOBS, job, propagation=Propagation.FOREGROUND)
         return None

@@ -7,7 +7,6 @@ from typing import Any, Generic
 
 from kvestigate import errors
 from kvestigate.client.cache import Change, Key, V
-from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import (
     NAMESPACES,
@@ -16,41 +15,42 @@ from kvestigate.cluster.controllers.kinds import (
     Kind,
 )
 from kvestigate.cluster.controllers.objects import RootCertificate
+from kvestigate.cluster.controllers.reconciler import Reconciler
+from kvestigate.kube.views.core import Namespace
 from kvestigate.kube.views.meta import PartialObject
 
 
-class _InEveryNamespace(Generic[V]):
+class _InEveryNamespace(Reconciler[Namespace], Generic[V]):
     """Keeps one object in every namespace."""
 
     def __init__(self, context: Context, kind: Kind[V], name: str, **fields: Any) -> None:
         """`fields` are the object's, beside its kind, name and namespace."""
-        self._context = context
-        self._kind = kind
+        super().__init__(context, NAMESPACES)
+        self._kept = kind
         self._name = name
         self._fields = fields
-        self._namespaces = context.watch(NAMESPACES, owners.itself)
-        self._objects = context.watch(kind, self._namespace_of)
+        self._present = context.watch(kind, self._namespace_of)
 
     def _namespace_of(self, change: Change[V]) -> Iterable[Key]:
         return (Key("", change.key.namespace),) if change.key.name == self._name else ()
 
-    async def reconcile(self, key: Key) -> float | None:
-        namespace = self._namespaces.get(key)
-        if namespace is None or namespace.metadata.deletion_timestamp is not None:
+    async def _reconcile(self, namespace: Namespace) -> float | None:
+        if namespace.metadata.deletion_timestamp is not None:
             return None
-        present = self._objects.get(Key(key.name, self._name))
+        name = namespace.metadata.name
+        present = self._present.get(Key(name, self._name))
         if present is None:
-            await self._create(key.name)
+            await self._create(name)
         elif change := self._difference(present):
-            await self._context.patch(self._kind, present, change)
+            await self._context.patch(self._kept, present, change)
         return None
 
     async def _create(self, namespace: str) -> None:
-        resource = self._kind.resource
+        resource = self._kept.resource
         metadata = {"name": self._name, "namespace": namespace, **self._fields.get("metadata", {})}
         body = {"apiVersion": resource.api_version, "kind": resource.kind, **self._fields}
         try:
-            await self._context.create(self._kind, body | {"metadata": metadata})
+            await self._context.create(self._kept, body | {"metadata": metadata})
         except errors.AlreadyExists:
             pass
 

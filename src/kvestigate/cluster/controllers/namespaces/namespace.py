@@ -8,12 +8,13 @@ from typing import Any
 
 from kvestigate import errors
 from kvestigate.client.api import Propagation
-from kvestigate.client.cache import Change, Key
+from kvestigate.client.cache import Change, Key, key_of
 from kvestigate.client.call import Selection
 from kvestigate.client.recorder import EVENTS
-from kvestigate.cluster.controllers import conditions, owners
+from kvestigate.cluster.controllers import conditions
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import NAMESPACES
+from kvestigate.cluster.controllers.reconciler import Reconciler
 from kvestigate.cluster.controllers.times import stamp
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Namespace, NamespaceStatus
@@ -83,10 +84,9 @@ def _troubles(
     return troubles
 
 
-class NamespaceController:
+class NamespaceController(Reconciler[Namespace]):
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._namespaces = context.watch(NAMESPACES, owners.itself)
+        super().__init__(context, NAMESPACES)
         self._inventory = context.inventory()
         self._inventory.subscribe(self._note)
 
@@ -95,20 +95,19 @@ class NamespaceController:
         if not resource.namespaced:
             return
         key = Key("", change.key.namespace)
-        namespace = self._namespaces.get(key)
+        namespace = self._objects.get(key)
         if namespace is not None and namespace.metadata.deletion_timestamp is not None:
             self._context.queue.add(key)
 
-    async def reconcile(self, key: Key) -> float | None:
-        namespace = self._namespaces.get(key)
-        if namespace is None or namespace.metadata.deletion_timestamp is None:
+    async def _reconcile(self, namespace: Namespace) -> float | None:
+        leaving = namespace.metadata.deletion_timestamp is not None
+        if not leaving or FINALIZER not in namespace.spec.finalizers:
             return None
-        if FINALIZER not in namespace.spec.finalizers:
-            return None
+        key = key_of(namespace)
         content = self._inventory.in_namespace(key.name)
         failures = await self._empty(key, content)
         status = decide(namespace, failures, content, self._context.now())
-        await self._context.put_status(NAMESPACES, namespace, status)
+        await self._put_status(namespace, status)
         if content or failures:
             return _AGAIN
         if left := await self._unseen(key):

@@ -15,6 +15,7 @@ from kvestigate.cluster.controllers.objects import (
     ResourceQuotaStatus,
     ScopeTerm,
 )
+from kvestigate.cluster.controllers.reconciler import Reconciler
 from kvestigate.kube.quantities import ZERO, Quantity, parse
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.network import Service
@@ -111,10 +112,9 @@ def _among(value: str, term: ScopeTerm) -> bool:
     return bool(value) == (term.operator == "Exists")
 
 
-class QuotaController:
+class QuotaController(Reconciler[ResourceQuota]):
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._quotas = context.watch(QUOTAS, owners.itself)
+        super().__init__(context, QUOTAS)
         self._pods = context.cache(PODS)
         self._claims = context.cache(CLAIMS)
         self._services = context.cache(SERVICES)
@@ -127,18 +127,18 @@ class QuotaController:
                 self._context.queue.add(key)
 
     def _quotas_beside(self, key: Key) -> Iterable[Key]:
-        for quota in self._quotas.find(owners.NAMESPACE, key.namespace):
+        for quota in self._objects.find(owners.NAMESPACE, key.namespace):
             yield key.sibling(quota.metadata.name)
 
-    async def reconcile(self, key: Key) -> float | None:
-        quota = self._quotas.get(key)
-        if quota is None or quota.metadata.deletion_timestamp is not None:
+    async def _reconcile(self, quota: ResourceQuota) -> float | None:
+        if quota.metadata.deletion_timestamp is not None:
             return None
-        content = self._inventory.in_namespace(key.namespace)
+        namespace = quota.metadata.namespace
+        content = self._inventory.in_namespace(namespace)
         usage = Usage(
-            pods=self._pods.find(owners.NAMESPACE, key.namespace),
-            claims=self._claims.find(owners.NAMESPACE, key.namespace),
-            services=self._services.find(owners.NAMESPACE, key.namespace),
+            pods=self._pods.find(owners.NAMESPACE, namespace),
+            claims=self._claims.find(owners.NAMESPACE, namespace),
+            services=self._services.find(owners.NAMESPACE, namespace),
             counts={resource.qualified: len(items) for resource, items in content.items()},
         )
         # Admission raises the same numbers when it lets something in.

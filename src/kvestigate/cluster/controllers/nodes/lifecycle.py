@@ -8,31 +8,32 @@ from datetime import datetime
 import msgspec
 
 from kvestigate.client.api import PatchType
-from kvestigate.client.cache import Change, Key
+from kvestigate.client.cache import Change, Key, key_of
 from kvestigate.cluster.controllers import conditions
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import LEASES, NODES, PODS
 from kvestigate.cluster.controllers.nodes.health import Decision, decide, time_to_stay, written
 from kvestigate.cluster.controllers.pods import is_leaving, is_ready
+from kvestigate.cluster.controllers.reconciler import Reconciler
 from kvestigate.cluster.controllers.times import earliest
 from kvestigate.kube.times import text
 from kvestigate.kube.views.core import Lease, Node
 from kvestigate.kube.views.pods import Pod
 
 LEASE_NAMESPACE = "kube-node-lease"
-_NODE = "node"
+NODE = "node"
+"""The index of pods by the node that they are bound to."""
 
 
-class NodeLifecycleController:
+class NodeLifecycleController(Reconciler[Node]):
     """A renewed lease is only noted: a healthy node is reconciled once a minute."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._nodes = context.watch(NODES, self._changed)
+        self._heard: dict[Key, tuple[datetime | None, float]] = {}
+        super().__init__(context, NODES, self._changed)
         self._leases = context.watch(LEASES, self._renewed)
         self._pods = context.cache(PODS)
-        self._pods.add_index(_NODE, _node_names)
-        self._heard: dict[Key, tuple[datetime | None, float]] = {}
+        self._pods.add_index(NODE, node_names)
 
     def _changed(self, change: Change[Node]) -> Iterable[Key]:
         if change.new is None:
@@ -49,59 +50,55 @@ class NodeLifecycleController:
         # By our own clock: the node's may be wrong.
         if self._heard.get(key, (None, 0.0))[0] != renewed:
             self._heard[key] = (renewed, self._context.now())
-            node = self._nodes.get(key)
+            node = self._objects.get(key)
             if node is not None and not conditions.is_true(node.status.conditions, "Ready"):
                 yield key
 
-    async def reconcile(self, key: Key) -> float | None:
-        node = self._nodes.get(key)
-        if node is None:
-            return None
+    async def _reconcile(self, node: Node) -> float | None:
         now = self._context.now()
-        _, heard = self._heard.get(key, (None, now))
+        _, heard = self._heard.get(key_of(node), (None, now))
         decision = decide(node, heard, now)
-        await self._apply(key, node, decision)
+        await self._apply(node, decision)
         return decision.pause
 
-    async def _apply(self, key: Key, node: Node, decision: Decision) -> None:
+    async def _apply(self, node: Node, decision: Decision) -> None:
+        name = node.metadata.name
         ready = conditions.find(decision.conditions, "Ready")
         if decision.conditions != node.status.conditions:
             status = msgspec.structs.replace(node.status, conditions=decision.conditions)
-            await self._context.put_status(NODES, node, status)
-            message = f"Node {key.name} status is now: NodeNotReady"
+            await self._put_status(node, status)
             if ready is None or ready.status != "True":
-                self._context.tell(NODES, node, "NodeNotReady", message)
-                await self._mark_pods(key)
+                self._tell(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
+                await self._mark_pods(name)
         if decision.taints != node.spec.taints:
             taints = [written(taint) for taint in decision.taints]
             # Only over the version that was looked at: people write taints too.
-            current = self._nodes.get(key) or node
+            current = self._objects.get(key_of(node)) or node
             version = {"resourceVersion": current.metadata.resource_version}
             patch = {"metadata": version, "spec": {"taints": taints or None}}
             await self._context.patch(NODES, node, patch)
 
-    async def _mark_pods(self, key: Key) -> None:
+    async def _mark_pods(self, node: str) -> None:
         """Set the pods of the node to not ready, so that Services send them no traffic."""
         lost = {"type": "Ready", "status": "False", "lastTransitionTime": text(self._context.now())}
         patch = {"status": {"conditions": [lost]}}
         strategic = PatchType.STRATEGIC
-        for pod in self._pods.find(_NODE, key.name):
+        for pod in self._pods.find(NODE, node):
             if is_ready(pod):
                 await self._context.patch(PODS, pod, patch, type=strategic, subresource="status")
 
 
-def _node_names(pod: Pod) -> tuple[str, ...]:
+def node_names(pod: Pod) -> tuple[str, ...]:
     return (pod.spec.node_name,) if pod.spec.node_name else ()
 
 
-class TaintEvictionController:
+class TaintEvictionController(Reconciler[Node]):
     """Deletes the pods that a NoExecute taint drives away, when their time has come."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._nodes = context.watch(NODES, self._tainted)
+        super().__init__(context, NODES, self._tainted)
         self._pods = context.watch(PODS, self._bound)
-        self._pods.add_index(_NODE, _node_names)
+        self._pods.add_index(NODE, node_names)
 
     def _tainted(self, change: Change[Node]) -> Iterable[Key]:
         old, new = change.old, change.new
@@ -113,16 +110,13 @@ class TaintEvictionController:
         if new is None or not new.spec.node_name or is_leaving(new):
             return
         known = old is not None and old.spec.node_name == new.spec.node_name
-        node = self._nodes.get(Key("", new.spec.node_name))
+        node = self._objects.get(Key("", new.spec.node_name))
         if node is not None and node.spec.taints and not known:
             yield Key("", new.spec.node_name)
 
-    async def reconcile(self, key: Key) -> float | None:
-        node = self._nodes.get(key)
-        if node is None:
-            return None
+    async def _reconcile(self, node: Node) -> float | None:
         pauses = []
-        for pod in self._pods.find(_NODE, key.name):
+        for pod in self._pods.find(NODE, node.metadata.name):
             if is_leaving(pod) or pod.finished:
                 continue
             left = time_to_stay(pod, node.spec.taints, self._context.now())

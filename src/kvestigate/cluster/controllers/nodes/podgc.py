@@ -8,14 +8,14 @@ from kvestigate import errors
 from kvestigate.client.cache import Change, Key
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import NODES, PODS
-from kvestigate.cluster.controllers.nodes.lifecycle import mark_disrupted
+from kvestigate.cluster.controllers.nodes.lifecycle import NODE, mark_disrupted, node_names
 from kvestigate.cluster.controllers.pods import is_leaving
+from kvestigate.cluster.controllers.reconciler import Reconciler
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod
 
 QUARANTINE = 40.0
 """Seconds that a node may be missing: it may only be on its way back."""
-_NODE = "node"
 
 
 def decide(pod: Pod, node_known: bool, missing_since: float | None, now: float) -> float | None:
@@ -27,12 +27,11 @@ def decide(pod: Pod, node_known: bool, missing_since: float | None, now: float) 
     return max(0.0, missing_since + QUARANTINE - now)
 
 
-class PodGarbageController:
+class PodGarbageController(Reconciler[Pod]):
     def __init__(self, context: Context) -> None:
-        self._context = context
         self._nodes = context.watch(NODES, self._node_gone)
-        self._pods = context.watch(PODS, self._pod_changed)
-        self._pods.add_index(_NODE, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ())
+        super().__init__(context, PODS, self._pod_changed)
+        self._objects.add_index(NODE, node_names)
         self._missing: dict[Key, float] = {}
         """Nodes that pods are bound to, and since when they are known not to be there."""
 
@@ -40,7 +39,7 @@ class PodGarbageController:
         if change.new is not None:
             self._missing.pop(change.key, None)
             return
-        for pod in self._pods.find(_NODE, change.key.name):
+        for pod in self._objects.find(NODE, change.key.name):
             yield Key(pod.metadata.namespace, pod.metadata.name)
 
     def _pod_changed(self, change: Change[Pod]) -> Iterable[Key]:
@@ -54,10 +53,7 @@ class PodGarbageController:
         elif self._nodes.get(where) is None:
             yield change.key
 
-    async def reconcile(self, key: Key) -> float | None:
-        pod = self._pods.get(key)
-        if pod is None:
-            return None
+    async def _reconcile(self, pod: Pod) -> float | None:
         now = self._context.now()
         where = Key("", pod.spec.node_name)
         known = self._nodes.get(where) is not None

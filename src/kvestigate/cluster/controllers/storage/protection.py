@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from kvestigate.client.api import PatchType
-from kvestigate.client.cache import Change, Key
-from kvestigate.cluster.controllers import owners
+from kvestigate.client.cache import Change, Key, V, key_of
 from kvestigate.cluster.controllers.context import Context
-from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, VOLUMES
+from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, VOLUMES, Kind
+from kvestigate.cluster.controllers.reconciler import Reconciler
 from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim
 
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER = "kubernetes.io/pv-protection"
@@ -36,10 +36,9 @@ def _places(pod: Pod) -> tuple[str, ...]:
     return tuple(f"{pod.metadata.namespace}/{name}" for name in claims_of(pod))
 
 
-class ClaimProtectionController:
+class ClaimProtectionController(Reconciler[PersistentVolumeClaim]):
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._claims = context.watch(CLAIMS, owners.itself)
+        super().__init__(context, CLAIMS)
         self._pods = context.watch(PODS, self._of_pod)
         self._pods.add_index(_CLAIM, _places)
 
@@ -50,33 +49,26 @@ class ClaimProtectionController:
                 if name not in held:
                     yield change.key.sibling(name)
 
-    async def reconcile(self, key: Key) -> float | None:
-        claim = self._claims.get(key)
-        if claim is None or claim.metadata.deletion_timestamp is None:
-            return None
-        users = self._pods.find(_CLAIM, f"{key.namespace}/{key.name}")
-        if CLAIM_FINALIZER in claim.metadata.finalizers and not users:
-            patch = _without(claim, CLAIM_FINALIZER)
-            await self._context.patch(CLAIMS, claim, patch, type=PatchType.STRATEGIC)
+    async def _reconcile(self, claim: PersistentVolumeClaim) -> float | None:
+        if not self._pods.find(_CLAIM, str(key_of(claim))):
+            await _unprotect(self._context, CLAIMS, claim, CLAIM_FINALIZER)
         return None
 
 
-class VolumeProtectionController:
+class VolumeProtectionController(Reconciler[PersistentVolume]):
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._volumes = context.watch(VOLUMES, owners.itself)
+        super().__init__(context, VOLUMES)
 
-    async def reconcile(self, key: Key) -> float | None:
-        volume = self._volumes.get(key)
-        if volume is None or volume.metadata.deletion_timestamp is None:
-            return None
-        free = volume.status.phase != "Bound"
-        if VOLUME_FINALIZER in volume.metadata.finalizers and free:
-            patch = _without(volume, VOLUME_FINALIZER)
-            await self._context.patch(VOLUMES, volume, patch, type=PatchType.STRATEGIC)
+    async def _reconcile(self, volume: PersistentVolume) -> float | None:
+        if volume.status.phase != "Bound":
+            await _unprotect(self._context, VOLUMES, volume, VOLUME_FINALIZER)
         return None
 
 
-def _without(view: Any, finalizer: str) -> dict[str, Any]:
-    gone = {"$deleteFromPrimitiveList/finalizers": [finalizer]}
-    return {"metadata": {"uid": view.metadata.uid, **gone}}
+async def _unprotect(context: Context, kind: Kind[V], view: V, finalizer: str) -> None:
+    """Let an object that is deleted go."""
+    metadata = view.metadata
+    if metadata.deletion_timestamp is not None and finalizer in metadata.finalizers:
+        gone = {"$deleteFromPrimitiveList/finalizers": [finalizer]}
+        patch = {"metadata": {"uid": metadata.uid, **gone}}
+        await context.patch(kind, view, patch, type=PatchType.STRATEGIC)

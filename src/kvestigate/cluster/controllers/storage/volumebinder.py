@@ -8,10 +8,10 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.cache import Change, Key, key_of
-from kvestigate.client.recorder import NORMAL, WARNING
-from kvestigate.cluster.controllers import owners
+from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import CLAIMS, NODES, STORAGE_CLASSES, VOLUMES
+from kvestigate.cluster.controllers.reconciler import Reconciler
 from kvestigate.cluster.controllers.storage import volumes
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.storage import (
@@ -22,12 +22,11 @@ from kvestigate.kube.views.storage import (
 )
 
 
-class ClaimController:
+class ClaimController(Reconciler[PersistentVolumeClaim]):
     """Binds claims."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._claims = context.watch(CLAIMS, owners.itself)
+        super().__init__(context, CLAIMS)
         self._volumes = context.watch(VOLUMES, self._of_volume)
         self._classes = context.watch(STORAGE_CLASSES, self._of_class)
         self._nodes = context.cache(NODES)
@@ -43,13 +42,12 @@ class ClaimController:
         return self._pending()
 
     def _pending(self) -> Iterable[Key]:
-        for claim in self._claims:
+        for claim in self._objects:
             if claim.status.phase != "Bound":
                 yield key_of(claim)
 
-    async def reconcile(self, key: Key) -> float | None:
-        claim = self._claims.get(key)
-        if claim is None or claim.metadata.deletion_timestamp is not None:
+    async def _reconcile(self, claim: PersistentVolumeClaim) -> float | None:
+        if claim.metadata.deletion_timestamp is not None:
             return None
         if claim.spec.volume_name:
             await self._keep(claim)
@@ -176,20 +174,14 @@ class ClaimController:
                 capacity=volume.spec.capacity,
                 conditions=claim.status.conditions,
             )
-        await self._context.put_status(CLAIMS, claim, status)
-
-    def _tell(
-        self, claim: PersistentVolumeClaim, reason: str, message: str, type: str = NORMAL
-    ) -> None:
-        self._context.tell(CLAIMS, claim, reason, message, type)
+        await self._put_status(claim, status)
 
 
-class VolumeController:
+class VolumeController(Reconciler[PersistentVolume]):
     """Keeps the phase of volumes, and deletes those of ours that have lost their claim."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._volumes = context.watch(VOLUMES, owners.itself)
+        super().__init__(context, VOLUMES)
         self._claims = context.watch(CLAIMS, self._of_claim)
 
     def _of_claim(self, change: Change[PersistentVolumeClaim]) -> Iterable[Key]:
@@ -197,17 +189,14 @@ class VolumeController:
             if claim.spec.volume_name:
                 yield Key("", claim.spec.volume_name)
 
-    async def reconcile(self, key: Key) -> float | None:
-        volume = self._volumes.get(key)
-        if volume is None:
-            return None
+    async def _reconcile(self, volume: PersistentVolume) -> float | None:
         reference = volume.spec.claim_ref
         owner = None
         if reference is not None:
             owner = self._claims.get(Key(reference.namespace, reference.name))
         status = msgspec.structs.replace(volume.status, phase=volumes.phase_of(volume, owner))
         # First the phase: a volume that counts as bound is protected from its deletion.
-        await self._context.put_status(VOLUMES, volume, status)
+        await self._put_status(volume, status)
         ours = volume.metadata.annotations.get(volumes.PROVISIONED_BY) == volumes.PROVISIONER
         reclaimed = volume.spec.persistent_volume_reclaim_policy == "Delete"
         leaving = volume.metadata.deletion_timestamp is not None

@@ -12,8 +12,7 @@ import msgspec
 from kvestigate.client.cache import Change, Key, key_of
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.context import Context, slow_start
-from kvestigate.cluster.controllers.dependents import claimed, create_pod, delete_pod
-from kvestigate.cluster.controllers.kinds import DAEMON_SETS, NODES, PODS, REVISIONS
+from kvestigate.cluster.controllers.kinds import DAEMON_SETS, NODES, REVISIONS
 from kvestigate.cluster.controllers.objects import DaemonSet, DaemonSetStatus
 from kvestigate.cluster.controllers.pods import (
     by_age,
@@ -22,6 +21,7 @@ from kvestigate.cluster.controllers.pods import (
     is_ready,
     next_available,
 )
+from kvestigate.cluster.controllers.reconciler import PodOwner
 from kvestigate.cluster.controllers.templates import pod_from
 from kvestigate.cluster.controllers.workloads import revisions
 from kvestigate.cluster.controllers.workloads.revisions import HASH, record
@@ -245,12 +245,9 @@ def node_of(pod: Pod) -> str:
     return ""
 
 
-class DaemonSetController:
+class DaemonSetController(PodOwner[DaemonSet]):
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._sets = context.watch(DAEMON_SETS, owners.itself)
-        to_sets = owners.owner_keys(DAEMON_SETS, self._sets)
-        self._pods = context.watch(PODS, to_sets)
+        super().__init__(context, DAEMON_SETS)
         self._revisions = context.cache(REVISIONS)
         self._nodes = context.watch(NODES, self._all_sets)
 
@@ -261,15 +258,11 @@ class DaemonSetController:
             same = old.metadata.labels == new.metadata.labels
             if same and old.spec.taints == new.spec.taints:
                 return
-        for daemon_set in self._sets:
+        for daemon_set in self._objects:
             yield key_of(daemon_set)
 
-    async def reconcile(self, key: Key) -> float | None:
-        daemon_set = self._sets.get(key)
-        if daemon_set is None:
-            return None
-        context, candidates = self._context, owners.candidates(self._pods, daemon_set)
-        pods = await claimed(context, DAEMON_SETS, daemon_set, PODS, candidates)
+    async def _reconcile(self, daemon_set: DaemonSet) -> float | None:
+        pods = await self._claim(daemon_set)
         history = revisions.history_of(
             DAEMON_SETS,
             daemon_set,
@@ -283,11 +276,11 @@ class DaemonSetController:
         nodes = list(self._nodes)
         decision = decide(daemon_set, nodes, pods, revision, self._context.now())
         for pod in decision.delete:
-            await delete_pod(context, DAEMON_SETS, daemon_set, pod)
-        create = partial(create_pod, context, DAEMON_SETS, daemon_set)
+            await self._delete_pod(daemon_set, pod)
+        create = partial(self._create_pod, daemon_set)
         bodies = [pod_of(daemon_set, node, revision) for node in decision.create]
         await slow_start([partial(create, body) for body in bodies])
-        await self._context.put_status(DAEMON_SETS, daemon_set, decision.status)
+        await self._put_status(daemon_set, decision.status)
         prefix = f"{daemon_set.metadata.name}-"
         live = {prefix + pod.metadata.labels.get(HASH, "") for pod in pods}
         limit = daemon_set.spec.revision_history_limit

@@ -13,7 +13,6 @@ from kvestigate.client.cache import Change, Key
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.context import Context
-from kvestigate.cluster.controllers.dependents import claimed
 from kvestigate.cluster.controllers.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from kvestigate.cluster.controllers.objects import (
     Deployment,
@@ -21,6 +20,7 @@ from kvestigate.cluster.controllers.objects import (
     DeploymentStatus,
     ReplicaSet,
 )
+from kvestigate.cluster.controllers.reconciler import Reconciler, claimed
 from kvestigate.cluster.controllers.templates import HASH_LABEL, same_template, template_hash
 from kvestigate.cluster.controllers.workloads import progress, rollout
 from kvestigate.cluster.controllers.workloads.rollout import Sets, Sizes
@@ -247,14 +247,11 @@ def new_replica_set(deployment: Deployment, sets: Sets) -> dict[str, Any]:
     }
 
 
-class DeploymentController:
+class DeploymentController(Reconciler[Deployment]):
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._deployments = context.watch(DEPLOYMENTS, owners.itself)
-        self._sets = context.watch(
-            REPLICA_SETS,
-            owners.owner_keys(DEPLOYMENTS, self._deployments),
-        )
+        super().__init__(context, DEPLOYMENTS)
+        to_deployments = owners.owner_keys(DEPLOYMENTS, self._objects)
+        self._sets = context.watch(REPLICA_SETS, to_deployments)
         self._pods = context.watch(PODS, self._recreated)
 
     def _recreated(self, change: Change[Pod]) -> tuple[Key, ...]:
@@ -269,20 +266,17 @@ class DeploymentController:
         if owner is None:
             return ()
         key = change.key.sibling(owner.name)
-        deployment = self._deployments.get(key)
+        deployment = self._objects.get(key)
         return () if deployment is None or rollout.rolls(deployment) else (key,)
 
-    async def reconcile(self, key: Key) -> float | None:
-        deployment = self._deployments.get(key)
-        if deployment is None:
-            return None
+    async def _reconcile(self, deployment: Deployment) -> float | None:
         candidates = owners.candidates(self._sets, deployment)
         replica_sets = await claimed(
             self._context, DEPLOYMENTS, deployment, REPLICA_SETS, candidates
         )
         pods = [] if rollout.rolls(deployment) else self._pods_of(replica_sets)
         decision = decide(deployment, replica_sets, pods, self._context.now())
-        if decision.create is not None and not await self._create(key, deployment, decision.create):
+        if decision.create is not None and not await self._create(deployment, decision.create):
             return 0.0
         for replica_set, patch in decision.patches:
             await self._resize(deployment, replica_set, patch)
@@ -295,32 +289,32 @@ class DeploymentController:
         if not decision.moves:
             # A ReplicaSet that is new or has a new size reports, and that brings us back to a
             # status that is worth writing.
-            await self._context.put_status(DEPLOYMENTS, deployment, decision.status)
+            await self._put_status(deployment, decision.status)
         return decision.pause
 
     def _pods_of(self, replica_sets: Sequence[ReplicaSet]) -> list[Pod]:
         uids = [replica_set.metadata.uid for replica_set in replica_sets]
         return [pod for uid in uids for pod in self._pods.find(owners.OWNER, uid)]
 
-    async def _create(self, key: Key, deployment: Deployment, body: dict[str, Any]) -> bool:
+    async def _create(self, deployment: Deployment, body: dict[str, Any]) -> bool:
         """Whether the new ReplicaSet exists; if not, its name was taken and another is due."""
         try:
             replica_set = await self._context.create(REPLICA_SETS, body)
         except errors.AlreadyExists:
-            return await self._collided(key, deployment, body)
+            return await self._collided(deployment, body)
         except errors.KvestigateError as error:
             message = f"Failed to create new replica set {body['metadata']['name']}: {error}"
-            self._context.tell(DEPLOYMENTS, deployment, "ReplicaSetCreateError", message, WARNING)
+            self._tell(deployment, "ReplicaSetCreateError", message, WARNING)
             raise
         if replica_set.spec.replicas:
             self._scaled(deployment, replica_set.metadata.name, 0, replica_set.spec.replicas)
         return True
 
-    async def _collided(self, key: Key, deployment: Deployment, body: dict[str, Any]) -> bool:
+    async def _collided(self, deployment: Deployment, body: dict[str, Any]) -> bool:
         present = await self._context.api.get(
             REPLICA_SETS.resource,
             body["metadata"]["name"],
-            namespace=key.namespace,
+            namespace=deployment.metadata.namespace,
             type=ReplicaSet,
         )
         owner = owners.controller_of(present)
@@ -331,7 +325,7 @@ class DeploymentController:
         status = msgspec.structs.replace(
             deployment.status, collision_count=(deployment.status.collision_count or 0) + 1
         )
-        await self._context.put_status(DEPLOYMENTS, deployment, status)
+        await self._put_status(deployment, status)
         return False
 
     async def _resize(
@@ -346,4 +340,4 @@ class DeploymentController:
     def _scaled(self, deployment: Deployment, name: str, before: int, now: int) -> None:
         direction = "up" if now > before else "down"
         message = f"Scaled {direction} replica set {name} from {before} to {now}"
-        self._context.tell(DEPLOYMENTS, deployment, "ScalingReplicaSet", message)
+        self._tell(deployment, "ScalingReplicaSet", message)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.client.cache import Change, Key
+from kvestigate.client.cache import Change, Key, key_of
 from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import (
@@ -19,6 +19,7 @@ from kvestigate.cluster.controllers.kinds import (
     STATEFUL_SETS,
 )
 from kvestigate.cluster.controllers.pods import is_leaving, is_ready
+from kvestigate.cluster.controllers.reconciler import Reconciler
 from kvestigate.cluster.controllers.times import earliest, seconds, stamp
 from kvestigate.cluster.controllers.workloads.rollout import scaled
 from kvestigate.kube.selectors import LabelSelector
@@ -74,30 +75,27 @@ def decide(budget: PodDisruptionBudget, pods: Sequence[Pod], wanted: int, now: f
     return Decision(status, earliest(*(seconds(at) + _PATIENCE - now for at in evicted.values())))
 
 
-class DisruptionController:
+class DisruptionController(Reconciler[PodDisruptionBudget]):
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._budgets = context.watch(BUDGETS, owners.itself)
+        super().__init__(context, BUDGETS)
         self._pods = context.watch(PODS, self._of_pod)
         self._replica_sets = context.cache(REPLICA_SETS)
         self._deployments = context.watch(DEPLOYMENTS, self._in_namespace)
         self._stateful_sets = context.watch(STATEFUL_SETS, self._in_namespace)
 
     def _of_pod(self, change: Change[Pod]) -> Iterable[Key]:
-        for budget in self._budgets.find(owners.NAMESPACE, change.key.namespace):
+        for budget in self._objects.find(owners.NAMESPACE, change.key.namespace):
             selector = _selector(budget)
             if any(selector.matches(pod.metadata.labels) for pod in change.views):
                 yield change.key.sibling(budget.metadata.name)
 
     def _in_namespace(self, change: Change[Any]) -> Iterable[Key]:
         """A changed size may change what is expected."""
-        for budget in self._budgets.find(owners.NAMESPACE, change.key.namespace):
+        for budget in self._objects.find(owners.NAMESPACE, change.key.namespace):
             yield change.key.sibling(budget.metadata.name)
 
-    async def reconcile(self, key: Key) -> float | None:
-        budget = self._budgets.get(key)
-        if budget is None:
-            return None
+    async def _reconcile(self, budget: PodDisruptionBudget) -> float | None:
+        key = key_of(budget)
         selector = _selector(budget)
         pods = [
             pod

@@ -9,11 +9,9 @@ from functools import partial
 import msgspec
 
 from kvestigate import errors
-from kvestigate.client.cache import Key
 from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.context import Context, slow_start
-from kvestigate.cluster.controllers.dependents import claimed, create_pod, delete_pod
-from kvestigate.cluster.controllers.kinds import PODS, REPLICA_SETS
+from kvestigate.cluster.controllers.kinds import REPLICA_SETS
 from kvestigate.cluster.controllers.objects import ReplicaSet, ReplicaSetStatus
 from kvestigate.cluster.controllers.pods import (
     first_to_go,
@@ -22,6 +20,7 @@ from kvestigate.cluster.controllers.pods import (
     is_ready,
     next_available,
 )
+from kvestigate.cluster.controllers.reconciler import PodOwner
 from kvestigate.cluster.controllers.templates import pod_from
 from kvestigate.cluster.controllers.times import stamp
 from kvestigate.kube.views.meta import Condition
@@ -73,30 +72,20 @@ def _status(replica_set: ReplicaSet, active: Sequence[Pod], now: float) -> Repli
     )
 
 
-class ReplicaSetController:
+class ReplicaSetController(PodOwner[ReplicaSet]):
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._sets = context.watch(REPLICA_SETS, owners.itself)
-        self._pods = context.watch(
-            PODS,
-            owners.owner_keys(REPLICA_SETS, self._sets),
-        )
+        super().__init__(context, REPLICA_SETS)
 
-    async def reconcile(self, key: Key) -> float | None:
-        replica_set = self._sets.get(key)
-        if replica_set is None:
-            return None
-        context, candidates = self._context, owners.candidates(self._pods, replica_set)
-        pods = await claimed(context, REPLICA_SETS, replica_set, PODS, candidates)
+    async def _reconcile(self, replica_set: ReplicaSet) -> float | None:
+        pods = await self._claim(replica_set)
         related = self._related(replica_set, pods)
-        decision = decide(replica_set, pods, related, context.now())
+        decision = decide(replica_set, pods, related, self._context.now())
         status = decision.status
         failure: errors.KvestigateError | None = None
         try:
             body = pod_from(replica_set.spec.template, REPLICA_SETS, replica_set)
-            create = partial(create_pod, context, REPLICA_SETS, replica_set, body)
-            await slow_start([create] * decision.create)
-            delete = partial(delete_pod, context, REPLICA_SETS, replica_set)
+            await slow_start([partial(self._create_pod, replica_set, body)] * decision.create)
+            delete = partial(self._delete_pod, replica_set)
             await slow_start([partial(delete, pod) for pod in decision.delete])
         except errors.KvestigateError as error:
             failure = error
@@ -104,7 +93,7 @@ class ReplicaSetController:
             status = self._failed(replica_set, status, reason, error)
         if not (decision.create or decision.delete) or failure:
             # After a change the pods' own news bring us back to a status that is worth writing.
-            await self._context.put_status(REPLICA_SETS, replica_set, status)
+            await self._put_status(replica_set, status)
         if failure:
             raise failure
         return decision.pause
@@ -114,7 +103,7 @@ class ReplicaSetController:
         owner = owners.controller_of(replica_set)
         if owner is None:
             return pods
-        siblings = self._sets.find(owners.OWNER, owner.uid)
+        siblings = self._objects.find(owners.OWNER, owner.uid)
         return [
             pod
             for sibling in siblings

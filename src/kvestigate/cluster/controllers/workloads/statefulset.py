@@ -6,13 +6,13 @@ from functools import partial
 from typing import Any
 
 from kvestigate import errors
-from kvestigate.client.cache import Key
+from kvestigate.client.cache import Key, key_of
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.context import Context, slow_start
-from kvestigate.cluster.controllers.dependents import claimed
 from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, REVISIONS, STATEFUL_SETS
 from kvestigate.cluster.controllers.objects import StatefulSet, Template
+from kvestigate.cluster.controllers.reconciler import PodOwner
 from kvestigate.cluster.controllers.templates import pod_from
 from kvestigate.cluster.controllers.workloads import revisions
 from kvestigate.cluster.controllers.workloads.ordinals import (
@@ -82,32 +82,26 @@ def _owner(api_version: str, kind: str, metadata: Any) -> dict[str, str]:
     }
 
 
-class StatefulSetController:
+class StatefulSetController(PodOwner[StatefulSet]):
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._sets = context.watch(STATEFUL_SETS, owners.itself)
-        to_sets = owners.owner_keys(STATEFUL_SETS, self._sets)
-        self._pods = context.watch(PODS, to_sets)
+        super().__init__(context, STATEFUL_SETS)
         self._revisions = context.cache(REVISIONS)
         self._claims = context.cache(CLAIMS)
 
-    async def reconcile(self, key: Key) -> float | None:
-        stateful_set = self._sets.get(key)
-        if stateful_set is None:
-            return None
+    async def _reconcile(self, stateful_set: StatefulSet) -> float | None:
         candidates = [
             pod
             for pod in owners.candidates(self._pods, stateful_set)
             if owners.controller_of(pod) or ordinal_of(stateful_set, pod) is not None
         ]
-        pods = await claimed(self._context, STATEFUL_SETS, stateful_set, PODS, candidates)
+        pods = await self._claim(stateful_set, candidates)
         history = await self._history(stateful_set)
         names = Revisions(stateful_set.status.current_revision or history.name, history.name)
         if names.current not in self._templates(history, stateful_set):
             names = Revisions(history.name, history.name)
         decision = decide(stateful_set, pods, names, self._context.now())
-        await self._apply(key, stateful_set, decision, self._templates(history, stateful_set))
-        await self._context.put_status(STATEFUL_SETS, stateful_set, decision.status)
+        await self._apply(stateful_set, decision, self._templates(history, stateful_set))
+        await self._put_status(stateful_set, decision.status)
         live = {names.current, names.update, *(pod.metadata.labels.get(HASH, "") for pod in pods)}
         limit = stateful_set.spec.revision_history_limit
         for revision in revisions.to_forget(history.others, live, limit):
@@ -135,12 +129,10 @@ class StatefulSetController:
         return history
 
     async def _apply(
-        self,
-        key: Key,
-        stateful_set: StatefulSet,
-        decision: Decision,
-        templates: dict[str, Template],
+        self, stateful_set: StatefulSet, decision: Decision, templates: dict[str, Template]
     ) -> None:
+        key = key_of(stateful_set)
+
         async def create(ordinal: int, revision: str) -> None:
             await self._create_claims(key, stateful_set, ordinal)
             pod = pod_of(stateful_set, templates[revision], ordinal, revision)
@@ -189,11 +181,6 @@ class StatefulSetController:
                 references = [_owner("v1", "Pod", pod.metadata)]
                 patch = {"metadata": {"ownerReferences": references}}
                 await self._context.patch(CLAIMS, claim, patch)
-
-    def _tell(
-        self, stateful_set: StatefulSet, reason: str, message: str, type: str = "Normal"
-    ) -> None:
-        self._context.tell(STATEFUL_SETS, stateful_set, reason, message, type)
 
 
 def _told(verb: str, stateful_set: StatefulSet, pod: str, result: str) -> str:
