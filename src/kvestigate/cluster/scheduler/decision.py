@@ -122,28 +122,16 @@ class Decider:
                 return rejection
         return self._rejection(pod, node, state)
 
-    def may_fit(self, pod: PodFacts, name: str, state: ClusterState) -> bool:
-        """Whether the plugins that look at one node at a time accept the node."""
-        node = state.nodes.get(name)
-        named = selection.named_nodes(pod.pod.spec.affinity)
-        if node is None or (named is not None and name not in named):
-            return False
-        judges = self._judges(pod, state, only_local=True)
-        return not isinstance(judges, Rejection) and _first_rejection(judges, node) is None
-
     # -- parts -----------------------------------------------------------------------------------
 
-    def _judges(
-        self, pod: PodFacts, state: ClusterState, *, only_local: bool = False
-    ) -> list[Judge] | Rejection:
+    def _judges(self, pod: PodFacts, state: ClusterState) -> list[Judge] | Rejection:
         judges: list[Judge] = []
         for plugin in self._profile.filters:
-            if plugin.local or not only_local:
-                verdict = plugin.judge(pod, state)
-                if isinstance(verdict, Rejection):
-                    return verdict
-                if verdict is not None:
-                    judges.append(verdict)
+            verdict = plugin.judge(pod, state)
+            if isinstance(verdict, Rejection):
+                return verdict
+            if verdict is not None:
+                judges.append(verdict)
         return judges
 
     def _rejection(self, pod: PodFacts, node: NodeState, state: ClusterState) -> Rejection | None:

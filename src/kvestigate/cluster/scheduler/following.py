@@ -9,10 +9,8 @@ from typing import Any
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.cache import Change, Key
 from kvestigate.client.informer import Informer
-from kvestigate.cluster.scheduler.decision import Decider
 from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.queue import PodQueue
-from kvestigate.cluster.scheduler.registry import DEFAULT
 from kvestigate.cluster.scheduler.state import ClusterState
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Namespace, Node
@@ -41,7 +39,6 @@ _POD_CAME = frozenset(("InterPodAffinity", "PodTopologySpread"))
 _NODE_GONE = frozenset(("PodTopologySpread",))
 _STORAGE = frozenset(("VolumeBinding", "VolumeRestrictions"))
 _NAMESPACE = frozenset(("InterPodAffinity",))
-_LOCAL = frozenset(plugin.name for plugin in DEFAULT.filters if plugin.local)
 _LABELS = frozenset(("NodeAffinity", "PodTopologySpread", "InterPodAffinity", "VolumeBinding"))
 _TAINTS = frozenset(("TaintToleration", "NodeUnschedulable", "PodTopologySpread"))
 _ROOM = frozenset(("NodeResourcesFit",))
@@ -50,10 +47,7 @@ _ROOM = frozenset(("NodeResourcesFit",))
 class Follower:
     """The informers of all resources that decisions depend on, and what their changes lead to."""
 
-    def __init__(
-        self, api: Api, state: ClusterState, queue: PodQueue, decider: Decider, name: str
-    ) -> None:
-        self._decider = decider
+    def __init__(self, api: Api, state: ClusterState, queue: PodQueue, name: str) -> None:
         self._state = state
         self._queue = queue
         self._name = name
@@ -111,7 +105,7 @@ class Follower:
         node = self._state.node_of(uid)
         if node is not None:
             self._state.take_away(uid)
-            self._wake(_POD_GONE, node)
+            self._queue.something_changed(_POD_GONE)
 
     def _pod_placed(self, new: Pod) -> None:
         uid, node = new.metadata.uid, new.spec.node_name
@@ -122,10 +116,10 @@ class Follower:
             if _same_to_others(known.pod, new):
                 return
             self._state.place(PodFacts(new), node)
-            self._wake(_POD_GONE, node)  # it may ask for less now
+            self._queue.something_changed(_POD_GONE)  # it may ask for less now
             return
         self._state.place(PodFacts(new), node)
-        self._wake(_POD_CAME)
+        self._queue.something_changed(_POD_CAME)
 
     def _pod_waits(self, old: Pod | None, new: Pod) -> None:
         uid = new.metadata.uid
@@ -152,66 +146,40 @@ class Follower:
         old, new = change.old, change.new
         if new is None:
             self._state.drop_node(change.key.name)
-            self._wake(_NODE_GONE)
+            self._queue.something_changed(_NODE_GONE)
         elif old is None:
             self._state.set_node(new)
-            self._wake(None, change.key.name)
+            self._queue.something_changed(None)
         else:
             affected = _affected(old, new)
             if affected:  # a heartbeat changes nothing here
                 self._state.set_node(new)
-                self._wake(affected, change.key.name)
+                self._queue.something_changed(affected)
 
     def _namespace(self, change: Change[Namespace]) -> None:
         if change.new is None:
             self._state.namespaces.pop(change.key.name, None)
         else:
             self._state.namespaces[change.key.name] = change.new.metadata.labels
-        self._wake(_NAMESPACE)
+        self._queue.something_changed(_NAMESPACE)
 
     def _claim(self, change: Change[PersistentVolumeClaim]) -> None:
         _keep(self._state.claims, change.key, change.new)
         news = self._claim_news.pop(change.key, None)
         if news is not None:
             news.set()
-        self._wake(_STORAGE)
+        self._queue.something_changed(_STORAGE)
 
     def _volume(self, change: Change[PersistentVolume]) -> None:
         _keep(self._state.volumes, change.key.name, change.new)
-        self._wake(_STORAGE)
+        self._queue.something_changed(_STORAGE)
 
     def _class(self, change: Change[StorageClass]) -> None:
         _keep(self._state.classes, change.key.name, change.new)
-        self._wake(_STORAGE)
+        self._queue.something_changed(_STORAGE)
 
     def _budget(self, change: Change[PodDisruptionBudget]) -> None:
         _keep(self._state.budgets, change.key, change.new)
-
-    def _wake(self, plugins: frozenset[str] | None, node: str = "") -> None:
-        """Try pods again that one of the plugins rejected, or with None any of them.
-
-        When just one `node` has changed, pods which only plugins have rejected that look at
-        single nodes are tried again if they fit there, whatever kept them from other nodes.
-        """
-        fits: dict[bytes, bool] = {}
-
-        def only_there(rejected_by: frozenset[str]) -> bool:
-            return bool(node) and rejected_by <= _LOCAL
-
-        def concerns(rejected_by: frozenset[str]) -> bool:
-            if only_there(rejected_by):
-                return False
-            return plugins is None or not plugins.isdisjoint(rejected_by)
-
-        def helps(pod: PodFacts) -> bool:
-            known = fits.get(pod.equivalence)
-            if known is None:
-                known = self._decider.may_fit(pod, node, self._state)
-                fits[pod.equivalence] = known
-            return known
-
-        self._queue.something_changed(only_there, helps)
-        self._queue.something_changed(concerns)
 
 
 def _keep(objects: dict[Any, Any], key: Any, new: Any) -> None:

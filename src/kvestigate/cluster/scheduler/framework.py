@@ -5,10 +5,6 @@ a node (a `Judge` for filters, a `Grade` for scorers), or None where it has noth
 depends on the pod alone (its parsed selector, its counts of matching pods in each zone) is worked
 out once and not for each of thousands of nodes, and a plugin without an opinion costs nothing.
 
-A filter is `local` if its verdict depends on the node with its pods and on the pod's equivalence
-class (requests, ports, selectors, tolerations) alone. When one node has changed, a pod that only
-local filters rejected is tried again only if those accept that node.
-
 Rejections carry the words of kube-scheduler and whether evictions could help (`resolvable`), which
 is all that preemption has to know about a plugin.
 """
@@ -45,10 +41,6 @@ class Filter(Protocol):
 
     @property
     def name(self) -> str: ...
-
-    @property
-    def local(self) -> bool:
-        """The verdict depends on nothing but the pod's equivalence class and the node's pods."""
 
     def judge(self, pod: PodFacts, state: ClusterState) -> Judge | Rejection | None:
         """The function that filters nodes; None if all nodes pass, a rejection if none does."""

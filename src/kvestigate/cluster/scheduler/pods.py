@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import msgspec
-
 from kvestigate.client.cache import Key, key_of
 from kvestigate.cluster.scheduler import selection
 from kvestigate.kube.requests import ASSUMED, Amounts, requests_of
@@ -18,6 +16,17 @@ Port = tuple[str, str, int]
 
 _EVERY_ADDRESS = "0.0.0.0"  # what a port without `hostIP` listens on
 _SPREAD_OWNERS = ("ReplicaSet", "StatefulSet", "ReplicationController")
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Pods of one namespace with the same labels."""
+
+    namespace: str
+    terminating: bool
+    pairs: frozenset[tuple[str, str]]
+    labels: selection.Labels = field(compare=False)
+    """The same as `pairs`."""
 
 
 @dataclass(eq=False)
@@ -94,20 +103,9 @@ class PodFacts:
         return selection.required_nodes(self.pod.spec.node_selector, self.pod.spec.affinity)
 
     @cached_property
-    def equivalence(self) -> bytes:
-        """The equivalence class: local plugins treat pods of one class alike on every node."""
-        spec = self.pod.spec
-        node_affinity = spec.affinity.node_affinity if spec.affinity else None
-        return msgspec.json.encode(
-            (
-                sorted(self.requests.items()),
-                sorted(self.assumed.items()),
-                self.ports,
-                sorted(spec.node_selector.items()),
-                node_affinity,
-                spec.tolerations,
-            )
-        )
+    def alike(self) -> Alike:
+        pairs = frozenset(self.labels.items())
+        return Alike(self.key.namespace, self.terminating, pairs, self.labels)
 
     @property
     def _attraction(self) -> PodAffinity | None:

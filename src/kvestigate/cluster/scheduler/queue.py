@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -58,7 +57,6 @@ class PodQueue:
         self._ready: list[tuple[int, float, int, str]] = []
         self._backing_off: list[tuple[float, int, str]] = []
         self._parked: dict[str, Waiting] = {}
-        self._by_rejection: dict[frozenset[str], dict[str, Waiting]] = {}
         self._tickets = itertools.count(1)
         self._news = asyncio.Event()
 
@@ -87,7 +85,7 @@ class PodQueue:
     def remove(self, uid: str) -> None:
         """It has a node, or is gone."""
         self._pods.pop(uid, None)
-        self._unpark(uid)
+        self._parked.pop(uid, None)
 
     def park(self, waiting: Waiting, rejected_by: frozenset[str]) -> None:
         """The pod fits nowhere: it waits for a change."""
@@ -98,7 +96,6 @@ class PodQueue:
             waiting.parked_at = self._clock.now()
             waiting.until = waiting.parked_at + _backoff(waiting.attempts)
             self._parked[waiting.pod.uid] = waiting
-            self._by_rejection.setdefault(rejected_by, {})[waiting.pod.uid] = waiting
             self._news.set()  # the next time to wake up may have come nearer
 
     def back_off(self, waiting: Waiting) -> None:
@@ -108,16 +105,11 @@ class PodQueue:
             waiting.until = self._clock.now() + _backoff(waiting.attempts)
             self._delay(waiting)
 
-    def something_changed(
-        self,
-        concerns: Callable[[frozenset[str]], bool],
-        helps: Callable[[PodFacts], bool] = lambda pod: True,
-    ) -> None:
-        """Try parked pods again whose rejection the change concerns and which it may help."""
-        for plugins, group in list(self._by_rejection.items()):
-            if concerns(plugins):
-                for waiting in [item for item in group.values() if helps(item.pod)]:
-                    self._release(waiting)
+    def something_changed(self, plugins: frozenset[str] | None) -> None:
+        """Try parked pods again that one of these plugins rejected; None: all of them."""
+        for waiting in list(self._parked.values()):
+            if plugins is None or not plugins.isdisjoint(waiting.rejected_by):
+                self._release(waiting)
 
     async def next(self) -> Waiting:
         """The pod to place next; it is in work until parked, backed off or removed."""
@@ -135,7 +127,7 @@ class PodQueue:
     def _make_ready(self, waiting: Waiting) -> None:
         waiting.place = Place.READY
         waiting.ticket = next(self._tickets)
-        self._unpark(waiting.pod.uid)
+        self._parked.pop(waiting.pod.uid, None)
         entry = (-waiting.pod.priority, waiting.since, waiting.ticket, waiting.pod.uid)
         heapq.heappush(self._ready, entry)
         self._news.set()
@@ -143,17 +135,9 @@ class PodQueue:
     def _delay(self, waiting: Waiting) -> None:
         waiting.place = Place.BACKING_OFF
         waiting.ticket = next(self._tickets)
-        self._unpark(waiting.pod.uid)
+        self._parked.pop(waiting.pod.uid, None)
         heapq.heappush(self._backing_off, (waiting.until, waiting.ticket, waiting.pod.uid))
         self._news.set()
-
-    def _unpark(self, uid: str) -> None:
-        waiting = self._parked.pop(uid, None)
-        if waiting is not None:
-            group = self._by_rejection[waiting.rejected_by]
-            del group[uid]
-            if not group:
-                del self._by_rejection[waiting.rejected_by]
 
     def _release(self, waiting: Waiting) -> None:
         if waiting.until > self._clock.now():

@@ -63,7 +63,7 @@ class Scheduler:
         self._state = ClusterState()
         self._queue = PodQueue(clock)
         self._decider = Decider(DEFAULT, self._random)
-        self._follower = Follower(api, self._state, self._queue, self._decider, name)
+        self._follower = Follower(api, self._state, self._queue, name)
         self._writer = Writer(api, clock, self._follower, self._state)
         self._recorder = Recorder(api, clock, waiting=_EVENTS_WAITING)
         self._room = asyncio.Semaphore(WRITERS)

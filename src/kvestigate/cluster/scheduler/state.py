@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from kvestigate.client.cache import Key
-from kvestigate.cluster.scheduler.indexes import Families, PodsByLabels, TermsByTopology
+from kvestigate.cluster.scheduler.indexes import Counted
 from kvestigate.cluster.scheduler.nodes import NodeState
-from kvestigate.cluster.scheduler.pods import PodFacts
+from kvestigate.cluster.scheduler.pods import Alike, PodFacts
 from kvestigate.cluster.scheduler.selection import Labels, Term
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.policy import PodDisruptionBudget
@@ -33,16 +34,17 @@ class ClusterState:
         """Their labels, by name."""
         self.nominated: dict[str, dict[str, PodFacts]] = {}
         """Pods for which room is being made, by node and uid."""
-        self.placed = PodsByLabels()
-        self.families = Families()
-        self.repulsions = TermsByTopology()
-        """Required anti-affinity of placed pods."""
-        self.preferences = TermsByTopology()
+        self.placed: Counted[Alike] = Counted()
+        """Pods by node name."""
+        self.families: Counted[str] = Counted()
+        """Pods of a controller that are not being deleted, by node name."""
+        self.repulsions: Counted[Term] = Counted()
+        """Required anti-affinity of placed pods, by the value of the term's topology key."""
+        self.preferences: Counted[Term] = Counted()
         """What placed pods would like: preferred terms, and required affinity as weight 1."""
         self._where: dict[str, tuple[str, PodFacts]] = {}
         self._homeless: dict[str, dict[str, PodFacts]] = {}
         self._users: dict[Key, set[str]] = {}
-        self._domains: dict[str, frozenset[str] | None] = {}
 
     # -- nodes ---------------------------------------------------------------------------------
 
@@ -52,7 +54,6 @@ class ClusterState:
         known = self.nodes.get(name)
         if known is None:
             self.nodes[name] = NodeState(node)
-            self._domains.clear()
             for pod in self._homeless.pop(name, {}).values():
                 self._add(pod, name)
         else:
@@ -62,7 +63,6 @@ class ClusterState:
         if known.labels == node.metadata.labels:
             known.update(node)
             return
-        self._domains.clear()
         pods = list(known.pods.values())  # they are counted by the node's labels
         for pod in pods:
             self._remove(pod, known.name)
@@ -79,15 +79,6 @@ class ClusterState:
             self._remove(pod, name)
         self._homeless[name] = {pod.uid: pod for pod in pods}
         del self.nodes[name]
-        self._domains.clear()
-
-    def domains(self, key: str) -> frozenset[str] | None:
-        """The values of a label that all nodes have; None when some do not have it."""
-        if key not in self._domains:
-            values = [node.labels.get(key) for node in self.nodes.values()]
-            known = frozenset(value for value in values if value is not None)
-            self._domains[key] = None if None in values else known
-        return self._domains[key]
 
     # -- pods ----------------------------------------------------------------------------------
 
@@ -173,31 +164,22 @@ class ClusterState:
     # -- counting ------------------------------------------------------------------------------
 
     def _add(self, pod: PodFacts, name: str) -> None:
-        node = self.nodes[name]
-        node.add(pod)
-        self.placed.add(pod, name)
-        self.families.add(pod, name)
-        if pod.pod.spec.affinity is not None:
-            for term in pod.anti_affinity:
-                self.repulsions.add(term, node.labels)
-            for term in _wishes(pod):
-                self.preferences.add(term, node.labels)
+        self.nodes[name].add(pod)
+        self._count(pod, name, 1)
 
     def _remove(self, pod: PodFacts, name: str) -> None:
-        node = self.nodes[name]
-        node.remove(pod)
-        self.placed.remove(pod, name)
-        self.families.remove(pod, name)
+        self.nodes[name].remove(pod)
+        self._count(pod, name, -1)
+
+    def _count(self, pod: PodFacts, name: str, number: int) -> None:
+        self.placed.add(pod.alike, name, number)
+        if pod.family and not pod.terminating:
+            self.families.add(pod.family, name, number)
         if pod.pod.spec.affinity is not None:
-            for term in pod.anti_affinity:
-                self.repulsions.remove(term, node.labels)
-            for term in _wishes(pod):
-                self.preferences.remove(term, node.labels)
-
-
-def _wishes(pod: PodFacts) -> Iterator[Term]:
-    yield from pod.preferences
-    for term in pod.affinity:
-        yield Term(
-            term.topology_key, term.selector, term.namespaces, term.namespace_selector, weight=1
-        )
+            labels = self.nodes[name].labels
+            wishes = (*pod.preferences, *(replace(term, weight=1) for term in pod.affinity))
+            terms = [(self.repulsions, term) for term in pod.anti_affinity]
+            terms += [(self.preferences, term) for term in wishes]
+            for counted, term in terms:
+                if (value := labels.get(term.topology_key)) is not None:
+                    counted.add(term, value, number)

@@ -16,7 +16,6 @@ _HALF = MAX_SCORE // 2
 
 class Fit:
     name = "NodeResourcesFit"
-    local = True
 
     def judge(self, pod: PodFacts, state: ClusterState) -> Judge:
         wanted = [

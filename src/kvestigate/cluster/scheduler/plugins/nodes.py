@@ -21,7 +21,6 @@ class NodeUnschedulable:
     """Cordoned nodes take only pods that tolerate it."""
 
     name = "NodeUnschedulable"
-    local = True
     _rejection = Rejection(name, ("node(s) were unschedulable",), resolvable=False)
 
     def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
@@ -37,7 +36,6 @@ class NodeName:
     """A pod that names its node gets no other."""
 
     name = "NodeName"
-    local = False
     _rejection = Rejection(name, ("node(s) didn't match the requested node name",), False)
 
     def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
@@ -58,7 +56,6 @@ class TaintToleration:
     """Taints keep pods away that do not tolerate them."""
 
     name = "TaintToleration"
-    local = True
     _rejection = Rejection(name, ("node(s) had untolerated taint(s)",), resolvable=False)
 
     def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
@@ -89,7 +86,6 @@ class NodeAffinity:
     """`nodeSelector` and required node affinity: where a pod must be."""
 
     name = "NodeAffinity"
-    local = True
     _rejection = Rejection(name, ("node(s) didn't match Pod's node affinity/selector",), False)
 
     def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
@@ -127,7 +123,6 @@ class NodePorts:
     """Two pods cannot listen on the same port of a host."""
 
     name = "NodePorts"
-    local = True
     _rejection = Rejection(name, ("node(s) didn't have free ports for the requested pod ports",))
 
     def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:

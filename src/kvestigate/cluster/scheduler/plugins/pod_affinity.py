@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kvestigate.cluster.scheduler.framework import MAX_SCORE, Grade, Judge, Rejection
-from kvestigate.cluster.scheduler.indexes import Alike, Topology
+from kvestigate.cluster.scheduler.indexes import Counted
 from kvestigate.cluster.scheduler.nodes import NodeState
-from kvestigate.cluster.scheduler.pods import PodFacts
+from kvestigate.cluster.scheduler.pods import Alike, PodFacts
 from kvestigate.cluster.scheduler.selection import Term
 from kvestigate.cluster.scheduler.state import ClusterState
 
-Counts = dict[Topology, int]
+Counts = dict[tuple[str, str], int]
+"""Pods by topology: a label of nodes and its value, such as a zone."""
 
 
 class InterPodAffinity:
     name = "InterPodAffinity"
-    local = False
     _unattracted = Rejection(name, ("node(s) didn't match pod affinity rules",), False)
     _repelled = Rejection(name, ("node(s) didn't match pod anti-affinity rules",))
     _unwelcome = Rejection(name, ("node(s) didn't satisfy existing pods anti-affinity rules",))
@@ -26,7 +26,7 @@ class InterPodAffinity:
         if pod.pod.spec.affinity is None or not (pod.affinity or pod.anti_affinity):
             return self._judge_unwelcome(unwelcome) if unwelcome else None
         near = _near(pod.affinity, state)
-        far = _far(pod.anti_affinity, state)
+        far = _weighed([(term, 1) for term in pod.anti_affinity], state)
         # The first of pods that are drawn to each other has to start somewhere.
         first = not near and bool(pod.affinity) and _means_itself(pod, state)
 
@@ -44,15 +44,23 @@ class InterPodAffinity:
         return lambda node: self._unwelcome if _any_of(node, unwelcome) else None
 
 
+def _about(
+    pod: PodFacts, terms: Counted[Term], state: ClusterState
+) -> Iterator[tuple[Term, dict[str, int]]]:
+    """The terms of placed pods that select this pod, with how many pods have each, by topology."""
+    labels = state.namespace_labels(pod.key.namespace)
+    for term, counts in terms.items():
+        if term.covers(pod.key.namespace, labels) and term.matches(pod.labels):
+            yield term, counts
+
+
 def _unwelcome_in(pod: PodFacts, state: ClusterState) -> Counts:
     """Topologies with a pod whose anti-affinity selects this pod."""
-    totals: Counts = {}
-    if state.repulsions:
-        labels = state.namespace_labels(pod.key.namespace)
-        for term, counts in state.repulsions.about(pod, labels):
-            for value, count in counts.items():
-                totals[term.topology_key, value] = count
-    return totals
+    return {
+        (term.topology_key, value): count
+        for term, counts in _about(pod, state.repulsions, state)
+        for value, count in counts.items()
+    }
 
 
 def _any_of(node: NodeState, topologies: Counts) -> bool:
@@ -72,45 +80,40 @@ def _attracted(node: NodeState, terms: tuple[Term, ...], near: Counts, first: bo
 def _near(terms: tuple[Term, ...], state: ClusterState) -> Counts:
     """Topologies with pods that all terms select."""
     totals: Counts = {}
-    if terms:
-        for namespace, alike in _candidates(terms[0], state):
-            labels = state.namespace_labels(namespace)
-            if all(term.covers(namespace, labels) and term.matches(alike.labels) for term in terms):
-                for term in terms:
-                    _count(totals, term, alike, state, 1)
+    for alike, nodes in state.placed.items():
+        if terms and all(_selects(term, alike, state) for term in terms):
+            for term in terms:
+                _count(totals, term, nodes, state, 1)
     return totals
 
 
-def _far(terms: tuple[Term, ...], state: ClusterState) -> Counts:
-    """Topologies with pods that at least one term selects."""
+def _weighed(terms: Iterable[tuple[Term, int]], state: ClusterState) -> Counts:
+    """Topologies with pods that at least one term selects, each pod with the term's weight."""
     totals: Counts = {}
-    for term in terms:
-        for _, alike in _candidates(term, state):
-            if term.matches(alike.labels):
-                _count(totals, term, alike, state, 1)
+    for term, weight in terms:
+        for alike, nodes in state.placed.items():
+            if _selects(term, alike, state):
+                _count(totals, term, nodes, state, weight)
     return totals
 
 
-def _candidates(term: Term, state: ClusterState) -> Iterator[tuple[str, Alike]]:
-    for namespace in state.placed.namespaces():
-        if term.covers(namespace, state.namespace_labels(namespace)):
-            for alike in state.placed.of(namespace):
-                yield namespace, alike
+def _selects(term: Term, alike: Alike, state: ClusterState) -> bool:
+    labels = state.namespace_labels(alike.namespace)
+    return term.covers(alike.namespace, labels) and term.matches(alike.labels)
 
 
-def _count(totals: Counts, term: Term, alike: Alike, state: ClusterState, weight: int) -> None:
+def _count(
+    totals: Counts, term: Term, nodes: dict[str, int], state: ClusterState, weight: int
+) -> None:
     key = term.topology_key
-    for name, count in alike.nodes.items():
+    for name, count in nodes.items():
         value = state.nodes[name].labels.get(key)
         if value is not None:
             totals[key, value] = totals.get((key, value), 0) + count * weight
 
 
 def _means_itself(pod: PodFacts, state: ClusterState) -> bool:
-    labels = state.namespace_labels(pod.key.namespace)
-    return all(
-        term.covers(pod.key.namespace, labels) and term.matches(pod.labels) for term in pod.affinity
-    )
+    return all(_selects(term, pod.alike, state) for term in pod.affinity)
 
 
 class PreferredNeighbours:
@@ -119,18 +122,11 @@ class PreferredNeighbours:
     name = "InterPodAffinity"
 
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
-        weights: Counts = {}
-        if pod.pod.spec.affinity is not None:
-            for term in pod.preferences:
-                for _, alike in _candidates(term, state):
-                    if term.matches(alike.labels):
-                        _count(weights, term, alike, state, term.weight)
-        if state.preferences:
-            labels = state.namespace_labels(pod.key.namespace)
-            for term, counts in state.preferences.about(pod, labels):
-                for value, count in counts.items():
-                    place = (term.topology_key, value)
-                    weights[place] = weights.get(place, 0) + count * term.weight
+        weights = _weighed([(term, term.weight) for term in pod.preferences], state)
+        for term, counts in _about(pod, state.preferences, state):
+            for value, count in counts.items():
+                place = (term.topology_key, value)
+                weights[place] = weights.get(place, 0) + count * term.weight
         if not weights:
             return None
         return lambda node: sum(weights.get(item, 0) for item in node.labels.items())

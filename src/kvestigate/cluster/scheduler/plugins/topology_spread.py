@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kvestigate.cluster.scheduler.framework import MAX_SCORE, Grade, Judge, Rejection
+from kvestigate.cluster.scheduler.indexes import by_node
 from kvestigate.cluster.scheduler.nodes import NodeState
 from kvestigate.cluster.scheduler.plugins.nodes import HARD
 from kvestigate.cluster.scheduler.pods import PodFacts
@@ -36,7 +37,6 @@ class _Constraint:
 
 class PodTopologySpread:
     name = "PodTopologySpread"
-    local = False
     _unlabelled = Rejection(name, (f"{_NO_MATCH} (missing required label)",), resolvable=False)
     _skewed = Rejection(name, (_NO_MATCH,))
 
@@ -79,12 +79,7 @@ def _domains(
 ) -> list[dict[str, int]]:
     """For each constraint the matching pods by domain, over the nodes that count."""
     namespace = pod.key.namespace
-    matching = [state.placed.by_node(namespace, item.selector.matches) for item in constraints]
-    if _all_count(pod, constraints, state):
-        return [
-            _in_domains(item.key, pods, state)
-            for item, pods in zip(constraints, matching, strict=True)
-        ]
+    matching = [by_node(state.placed, namespace, item.selector.matches) for item in constraints]
     domains: list[dict[str, int]] = [{} for _ in constraints]
     keys = [item.key for item in constraints]
     for node in state.nodes.values():
@@ -96,21 +91,6 @@ def _domains(
                 value = labels[constraint.key]
                 counts[value] = counts.get(value, 0) + pods.get(node.name, 0)
     return domains
-
-
-def _all_count(pod: PodFacts, constraints: list[_Constraint], state: ClusterState) -> bool:
-    """Whether every node counts: all have the label, and the pod excludes none of them."""
-    return pod.required_nodes is None and all(
-        item.written.node_taints_policy != "Honor" and state.domains(item.key) is not None
-        for item in constraints
-    )
-
-
-def _in_domains(key: str, pods: dict[str, int], state: ClusterState) -> dict[str, int]:
-    counts = dict.fromkeys(state.domains(key) or (), 0)
-    for name, count in pods.items():
-        counts[state.nodes[name].labels[key]] += count
-    return counts
 
 
 def _counts(constraint: TopologySpreadConstraint, pod: PodFacts, node: NodeState) -> bool:
@@ -192,7 +172,7 @@ def _grade(parts: list[_Part], *, others: int) -> Grade | None:
 
 
 def _default_parts(pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> list[_Part]:
-    on_host = state.families.of(pod) if pod.family else {}
+    on_host = state.families.of(pod.family) if pod.family else {}
     if not on_host:
         return []
     in_zone: dict[str, int] = {}
@@ -213,7 +193,7 @@ def _soft_counts(
     """By domain, or for hosts by node name, where all pods of the host count."""
     namespace = pod.key.namespace
     return [
-        state.placed.by_node(namespace, item.selector.matches) if item.key == _HOST else counts
+        by_node(state.placed, namespace, item.selector.matches) if item.key == _HOST else counts
         for item, counts in zip(constraints, _domains(pod, constraints, state), strict=True)
     ]
 

@@ -14,7 +14,6 @@ class VolumeRestrictions:
     """A claim with the access mode ReadWriteOncePod serves one pod at a time."""
 
     name = "VolumeRestrictions"
-    local = False
     _taken = Rejection(
         name,
         (
@@ -44,7 +43,6 @@ class VolumeBinding:
     """A pod goes where its volumes are, or where they can be made."""
 
     name = "VolumeBinding"
-    local = False
 
     def judge(self, pod: PodFacts, state: ClusterState) -> Judge | Rejection | None:
         if not pod.claims:
