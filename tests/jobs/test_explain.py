@@ -44,19 +44,20 @@ def container(**state: Any) -> dict[str, Any]:
     [
         (
             unscheduled("0/2 nodes are available: 2 Insufficient nvidia.com/gpu."),
-            "node-0: none of 2 nodes fits: 2 have too few nvidia.com/gpu left",
+            "node-0: no node fits: all 2 nodes have too few free nvidia.com/gpu",
             "request less nvidia.com/gpu, or wait until other tasks end",
         ),
         (
             unscheduled(
                 "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
             ),
-            "node-0: the only node does not fit: 1 lacks the labels that it asks for",
+            "node-0: no node fits: the only node does not match the pod's node selector or node "
+            "affinity",
             "no node matches resources.accelerators",
         ),
         (
             unscheduled("pod has unbound immediate PersistentVolumeClaims"),
-            "node-0: a claim that it mounts has no volume yet",
+            "node-0: a PersistentVolumeClaim that the pod mounts is not bound to a volume yet",
             "a volume is not ready",
         ),
         (

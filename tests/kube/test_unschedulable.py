@@ -13,38 +13,39 @@ from kvestigate.kube.unschedulable import in_plain_words
         (
             "0/5 nodes are available: 1 node(s) were unschedulable, 4 Insufficient memory. "
             "preemption: 0/5 nodes are available: 5 Preemption is not helpful for scheduling.",
-            "none of 5 nodes fits: 1 is cordoned; 4 have too little memory left",
+            "no node fits: 1 of 5 nodes is cordoned; 4 of 5 nodes have too little free memory",
         ),
         (
             "0/2 nodes are available: 2 node(s) had untolerated taint {dedicated: gpu}. "
             "no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is "
             "not helpful for scheduling.",
-            "none of 2 nodes fits: 2 have the taint dedicated: gpu, not tolerated",
+            "no node fits: all 2 nodes have the taint dedicated: gpu, which the pod does not "
+            "tolerate",
         ),
         (
             "0/2 nodes are available: 2 node(s) had untolerated taint(s). no new claims",
-            "none of 2 nodes fits: 2 have a taint that it does not tolerate",
+            "no node fits: all 2 nodes have a taint that the pod does not tolerate",
         ),
         (
             "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) didn't match "
             "Pod's node affinity/selector.",
-            "none of 3 nodes fits: 1 has too few nvidia.com/gpu left; "
-            "2 lack the labels that it asks for",
+            "no node fits: 1 of 3 nodes has too few free nvidia.com/gpu; "
+            "2 of 3 nodes do not match the pod's node selector or node affinity",
         ),
-        ("no nodes available to schedule pods", "no node takes it: no nodes available to"),
+        ("no nodes available to schedule pods", "the cluster has no nodes"),
         (
             '0/3 nodes are available: persistentvolumeclaim "data" not found. preemption: x',
-            "it mounts a claim that does not exist: data",
+            "the pod mounts a PersistentVolumeClaim that does not exist: data",
         ),
         (
             "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
-            "a claim that it mounts has no volume yet",
+            "a PersistentVolumeClaim that the pod mounts is not bound to a volume yet",
         ),
         (
             "0/1 nodes are available: 1 something new.",
-            "the only node does not fit: 1: something new",
+            "no node fits: the only node: something new",
         ),
-        ("", "no scheduler has looked at it yet"),
+        ("", "no scheduler has tried to place the pod yet"),
     ],
 )
 def test_the_scheduler_in_plain_words(message: str, words: str) -> None:

@@ -193,7 +193,7 @@ FAULTS: list[tuple[str, str, str, Given]] = [
     ("image-pull", "critical", "image app:1 (ImagePullBackOff): not found",
      {listings.PODS: [status(NO_IMAGE)]}),
     ("container-config", "critical", "no secret", {listings.PODS: [status(NO_SECRET)]}),
-    ("pending", "critical", "none of 3 nodes fits: 3 have too little CPU left",
+    ("pending", "critical", "no node fits: all 3 nodes have too little free CPU",
      {listings.PODS: [pending("0/3 nodes are available: 3 Insufficient cpu.")]}),
     ("job-failed", "critical",
      "BackoffLimitExceeded: m; last failed pod: container main: exit code 3",
