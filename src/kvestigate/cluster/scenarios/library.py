@@ -12,6 +12,7 @@ from kvestigate.cluster.scenarios.node_objects import node_objects
 from kvestigate.cluster.scenarios.nodes import nodes
 from kvestigate.cluster.scenarios.objects import objects
 from kvestigate.errors import InputError, UsageError
+from kvestigate.kube.documents import one_document
 
 _SUFFIX = ".yaml"
 
@@ -64,12 +65,11 @@ def find(name_or_file: str) -> Source:
 
 def checked(source: Source) -> Scenario:
     """The scenario, validated with everything that would be made from it."""
-    scenario = parse(source.text, source.name)
-    try:
+    file = one_document(source.text.encode(), source.name, "scenario")
+    with file.mistakes():
+        scenario = parse(file)
         nodes(scenario)
         objects(scenario)
-    except InputError as error:
-        raise InputError(error.message, where=source.name, hint=error.hint) from None
     return scenario
 
 

@@ -50,10 +50,10 @@ def _plans(scenario: Scenario, group: NodeGroup, path: str) -> Iterator[NodePlan
             labels=filled(group.labels, values, f"{path}.labels"),
             annotations=filled(group.annotations, values, f"{path}.annotations"),
             taints=group.taints,
-            capacity={key: str(value) for key, value in group.capacity.items()},
+            capacity=group.capacity,
             pods=group.pods,
             gpus=_gpus(group.gpus, name, scenario.spec.seed, path) if group.gpus else (),
-            missing_images=scenario.spec.missing_images,
+            missing_images=scenario.spec.missingImages,
         )
         if group.count > _MANY:
             config = replace(config, terse=True, workers=1, heartbeat=SELDOM)
@@ -73,7 +73,7 @@ def _gpu(gpus: NodeGpus, node: str, index: int, seed: int, path: str) -> Gpu:
         uuid,
         gpus.model,
         state.load,
-        always=state.outside_pods,
+        always=state.outsidePods,
         steady=_steady(state, f"{path}.gpus.each[{index}]" if described else f"{path}.gpus.state"),
         seed=zlib.crc32(f"{seed}/{node}/{index}".encode()) % 1000,
         instances=instances(uuid, gpus.mig),
