@@ -3,8 +3,8 @@
     async with Manager(api, CONTROLLERS) as manager: ...
 
 Entering waits until every cache is filled; leaving lets the work in hand finish. Workers are
-tasks: they start when a queue has a key and end when it is empty, but for two that are kept. So
-an idle manager costs one watch for each resource.
+tasks: they start when a queue has a key and end when it is empty. So an idle manager costs one
+watch for each resource.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ _log = logging.getLogger(__name__)
 
 WORKERS = 4
 """Objects that one controller works on at a time: enough to hide a server's latency."""
-_MOST_IDLE = 2
-"""Idle workers that are kept for the next key."""
 _GRACE = 5.0
 """Seconds that work in hand has to finish."""
 
@@ -71,8 +69,6 @@ class Manager:
         self._controllers: dict[str, Controller] = {}
         self._contexts: list[Context] = []
         self._working: set[asyncio.Task[None]] = set()
-        self._idle_workers: list[asyncio.Future[Context]] = []
-        """Idle workers, the one that became idle last at the end."""
         self._workers_of: dict[str, int] = {}
         """How many workers each controller has."""
         self._pace = pace
@@ -145,8 +141,6 @@ class Manager:
         self._open = False
         for context in self._contexts:
             context.queue.close()
-        for waiting in self._idle_workers:
-            waiting.cancel()
         if self._working:
             await asyncio.wait(self._working, timeout=_GRACE)
         await self._stack.__aexit__(kind, error, traceback)
@@ -195,20 +189,9 @@ class Manager:
     def _start_worker(self, context: Context) -> None:
         if self._open and self._workers_of[context.name] < self._workers:
             self._workers_of[context.name] += 1
-            if self._idle_workers:
-                self._idle_workers.pop().set_result(context)
-            else:
-                task = self._supervisor.spawn("worker", self._work_for(context))
-                self._working.add(task)
-                task.add_done_callback(self._working.discard)
-
-    async def _work_for(self, context: Context) -> None:
-        """Work for one controller, then for any other that has a key."""
-        await self._work(context)
-        while self._open and len(self._idle_workers) < _MOST_IDLE:
-            waiting: asyncio.Future[Context] = asyncio.get_running_loop().create_future()
-            self._idle_workers.append(waiting)
-            await self._work(await waiting)
+            task = self._supervisor.spawn("worker", self._work(context))
+            self._working.add(task)
+            task.add_done_callback(self._working.discard)
 
     async def _work(self, context: Context) -> None:
         queue, controller = context.queue, self._controllers[context.name]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
 from kvestigate.aio.stepped import LoopClock, SteppedLoop
 from kvestigate.cluster.controllers.registry import CONTROLLERS
-from kvestigate.cluster.controllers.runtime import Factory, Manager
+from kvestigate.cluster.controllers.runtime import Manager
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.scheduler.runtime import Scheduler
 from kvestigate.cluster.workforce.direct import DirectTransport
@@ -38,9 +38,6 @@ class WorkerOptions:
 
     nodes: int = 1
     """Simulated nodes of a plane that has none of its own."""
-    controllers: Mapping[str, Factory] = field(default_factory=lambda: CONTROLLERS)
-    parallel: int = 4
-    """Objects that one controller works on at a time."""
 
 
 class PlaneWorkers:
@@ -112,9 +109,8 @@ class PlaneWorkers:
                 await stack.enter_async_context(
                     Manager(
                         self._api(CONTROLLER_MANAGER),
-                        self._options.controllers,
+                        CONTROLLERS,
                         clock=self.clock,
-                        workers=self._options.parallel,
                         pace=self.loop.call_when_idle,
                     )
                 )

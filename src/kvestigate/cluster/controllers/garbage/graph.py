@@ -6,8 +6,8 @@ the metadata of every object of every resource, custom ones included, and is ask
 would not do: a new object with the name of a deleted owner is not the owner.
 
 Every resource has a watch of its own, so news of an owner and of its dependents come in any order.
-A dependent that is seen before its owner waits in `_waiting` under the owner's uid; when an owner
-goes, its edges move back there. An edge therefore never depends on which end was seen first.
+Edges are kept under the owner's uid, whether the owner has been seen or not. An edge therefore
+never depends on which end was seen first.
 
 Being absent from this graph proves nothing: the owner may not have been seen yet. `on_owners` is
 given the state of each owner, and the collector asks the API server before it calls one DANGLING.
@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from kvestigate.kube.resources import Resource
@@ -53,8 +53,6 @@ class Node:
 
     resource: Resource
     metadata: Metadata
-    dependents: Uids = field(default_factory=dict)
-    """The objects that name it as an owner."""
 
     @property
     def uid(self) -> str:
@@ -78,8 +76,8 @@ class Graph:
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
-        self._waiting: dict[str, Uids] = {}
-        """Dependents of owners that nobody has seen."""
+        self._dependents: dict[str, Uids] = {}
+        """The objects that name an owner, by the owner's uid."""
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -99,23 +97,16 @@ class Graph:
         return True
 
     def dependents(self, uid: str) -> list[Node]:
-        node = self._nodes.get(uid)
-        uids = node.dependents if node else self._waiting.get(uid, {})
+        uids = self._dependents.get(uid, {})
         return [self._nodes[dependent] for dependent in uids if dependent in self._nodes]
 
     def put(self, resource: Resource, metadata: Metadata) -> Node:
         old = self._nodes.get(metadata.uid)
         before = [owner.uid for owner in old.metadata.owner_references] if old else []
         after = [owner.uid for owner in metadata.owner_references]
-        if old is None:
-            dependents = self._waiting.pop(metadata.uid, {})
-            node = self._nodes[metadata.uid] = Node(resource, metadata, dependents)
-        else:
-            node = old
-            node.metadata = metadata
+        node = self._nodes[metadata.uid] = Node(resource, metadata)
         for owner in after:
-            if owner not in before:
-                self._edges(owner)[metadata.uid] = None
+            self._dependents.setdefault(owner, {})[metadata.uid] = None
         for owner in before:
             if owner not in after:
                 self._unlink(owner, metadata.uid)
@@ -136,23 +127,16 @@ class Graph:
 
     def remove(self, uid: str) -> Node | None:
         node = self._nodes.pop(uid, None)
-        if node is None:
-            return None
-        for owner in node.metadata.owner_references:
-            self._unlink(owner.uid, uid)
-        if node.dependents:
-            self._waiting[uid] = node.dependents
+        if node is not None:
+            for owner in node.metadata.owner_references:
+                self._unlink(owner.uid, uid)
         return node
 
-    def _edges(self, owner: str) -> Uids:
-        node = self._nodes.get(owner)
-        return node.dependents if node else self._waiting.setdefault(owner, {})
-
     def _unlink(self, owner: str, dependent: str) -> None:
-        edges = self._edges(owner)
+        edges = self._dependents.get(owner, {})
         edges.pop(dependent, None)
         if not edges:
-            self._waiting.pop(owner, None)
+            self._dependents.pop(owner, None)
 
 
 class Step(enum.Enum):

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from kvestigate.cluster.node.hosts.interface import Process
 from kvestigate.cluster.node.pods.context import NodeContext
 from kvestigate.cluster.node.pods.hooks import ActionFailed, Hooks
@@ -39,6 +41,16 @@ def initial_health(container: Container) -> Health:
         alive=True,
     )
 
+
+_DECIDES = {
+    ("Startup", True): "started",
+    ("Startup", False): "alive",
+    ("Readiness", True): "ready",
+    ("Readiness", False): "ready",
+    ("Liveness", True): "alive",
+    ("Liveness", False): "alive",
+}
+"""The field of `Health` that a verdict of a probe is about."""
 
 OnHealth = Callable[[str, Health, str], None]
 """Told the container, its health, and the message of a probe that failed, else an empty one."""
@@ -79,7 +91,7 @@ class Prober:
     async def _run(self) -> None:
         container = self._container
         if container.startup_probe is not None:
-            await self._until_started(container.startup_probe)
+            await self._repeat("Startup", container.startup_probe)
             if not self._health.started:
                 return  # it will be restarted
         async with asyncio.TaskGroup() as group:
@@ -88,35 +100,19 @@ class Prober:
             if container.liveness_probe is not None:
                 group.create_task(self._repeat("Liveness", container.liveness_probe))
 
-    async def _until_started(self, probe: Probe) -> None:
-        tally = Tally(probe.success_threshold, probe.failure_threshold)
-        await self._initial_delay(probe)
-        while not self._held:
-            failure = await self._attempt("Startup", probe)
-            verdict = tally.observe(not failure)
-            if verdict:
-                self._update(Health(True, self._health.ready, True), "")
-                return
-            alive = verdict is not False
-            self._update(Health(False, self._health.ready, alive), failure)
-            if not alive:
-                return
-            await self._context.clock.sleep(probe.period_seconds)
-
     async def _repeat(self, kind: str, probe: Probe) -> None:
+        """Until a startup probe has a verdict, or a liveness probe has failed."""
         tally = Tally(probe.success_threshold, probe.failure_threshold)
         await self._initial_delay(probe)
         while kind == "Readiness" or not self._held:
             failure = await self._attempt(kind, probe)
             verdict = tally.observe(not failure)
-            health = self._health
-            if verdict is not None and kind == "Readiness":
-                health = Health(health.started, verdict, health.alive)
-            elif verdict is not None:
-                health = Health(health.started, health.ready, verdict)
-            self._update(health, failure)
-            if not health.alive and kind == "Liveness":
-                return  # it will be restarted
+            if verdict is not None:
+                field = _DECIDES[kind, verdict]
+                self._health = msgspec.structs.replace(self._health, **{field: verdict})
+            self._tell(self._container.name, self._health, failure)
+            if verdict is not None and (kind == "Startup" or (kind == "Liveness" and not verdict)):
+                return
             await self._context.clock.sleep(probe.period_seconds)
 
     async def _initial_delay(self, probe: Probe) -> None:
@@ -145,7 +141,3 @@ class Prober:
             await self._hooks.connect(container, process, probe.tcp_socket)
         elif probe.grpc is not None:
             await self._hooks.ask_health(process, probe.grpc)
-
-    def _update(self, health: Health, failure: str) -> None:
-        self._health = health
-        self._tell(self._container.name, health, failure)
