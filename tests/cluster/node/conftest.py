@@ -7,16 +7,19 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kvestigate import errors
+from kvestigate.aio.clock import WALL, Clock
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.client.recorder import EVENTS
 from kvestigate.cluster.node.agent.agent import Agent
+from kvestigate.cluster.node.agent.fleet import Fleet
 from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.hosts.directory import DirectoryHost
 from kvestigate.cluster.node.hosts.interface import Host
@@ -42,6 +45,16 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be others"
 
 MakeHost = Callable[[str], Host]
 Object = dict[str, Any]
+
+
+@asynccontextmanager
+async def lone_agent(
+    api: Api, host: Host, config: NodeConfig, *, clock: Clock = WALL
+) -> AsyncIterator[Agent]:
+    """The agent of a fleet of one node."""
+    async with Fleet(api, [(config, host)], clock=clock) as fleet:
+        (agent,) = fleet.agents
+        yield agent
 
 
 @pytest.fixture
@@ -158,7 +171,7 @@ def state_of(found: Object, container: str = "main") -> Object:
 
 @pytest.fixture
 async def agent(api: Api, make_host: MakeHost) -> AsyncIterator[Agent]:
-    async with Agent(api, make_host("here"), NodeConfig("here")) as agent:
+    async with lone_agent(api, make_host("here"), NodeConfig("here")) as agent:
         yield agent
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvestigate.cluster.node.gpu.model import Gpu
-from kvestigate.http.certificates import KeyPair
 
 SELDOM = 20.0
 """Seconds between two lease renewals where one process runs many nodes: half of the lease's
@@ -25,12 +24,8 @@ class NodeConfig:
     pods: int = 110
     address: str = "127.0.0.1"
     """Where the kubelet API listens, and the node's InternalIP."""
-    port: int = 0
-    """0: the system chooses."""
     serves: bool = True
     """Whether there is a kubelet API at all: without one, no logs and no exec."""
-    serving: KeyPair | None = None
-    """The kubelet API's certificate; without one, a new self-signed one is made."""
     client_ca: bytes | None = None
     """PEM. Callers of the kubelet API need a certificate issued by this CA, or the token."""
     token: str = ""

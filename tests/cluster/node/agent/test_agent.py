@@ -23,6 +23,7 @@ from tests.cluster.node.conftest import (
     Object,
     in_phase,
     is_ready,
+    lone_agent,
     pod,
     shell,
     state_of,
@@ -37,7 +38,9 @@ SECRETS = Resource("", "v1", "secrets", "Secret")
 
 @pytest.fixture
 async def agent(api: Api, make_host: MakeHost) -> AsyncIterator[Agent]:
-    async with Agent(api, make_host("here"), NodeConfig("here", labels={"rack": "7"})) as agent:
+    async with lone_agent(
+        api, make_host("here"), NodeConfig("here", labels={"rack": "7"})
+    ) as agent:
         yield agent
 
 
@@ -198,7 +201,7 @@ async def test_sidecars_run_beside_and_end_after(api: Api, agent: Agent) -> None
 
 async def test_gpus_are_given_out(api: Api, make_host: MakeHost) -> None:
     gpus = node_gpus("here", 2, "H100")
-    async with Agent(api, make_host("here"), NodeConfig("here", gpus=gpus)) as agent:
+    async with lone_agent(api, make_host("here"), NodeConfig("here", gpus=gpus)) as agent:
         node = await api.get(NODES, "here")
         assert node["status"]["allocatable"]["nvidia.com/gpu"] == "2"
         limits = {"limits": {"nvidia.com/gpu": "1"}}
@@ -213,7 +216,7 @@ async def test_gpus_are_given_out(api: Api, make_host: MakeHost) -> None:
 async def test_a_changed_config_map_reaches_a_running_pod(api: Api, make_host: MakeHost) -> None:
     clock = WallWithPause()
     config = NodeConfig("here", refresh=clock.pause)
-    async with Agent(api, make_host("here"), config, clock=clock) as agent:
+    async with lone_agent(api, make_host("here"), config, clock=clock) as agent:
         await api.create(CONFIG_MAPS, _data("conf", {"a": "old"}))
         mounts = [{"name": "conf", "mountPath": "/conf"}]
         script = "echo up; until grep -q new /conf/a; do sleep 0.02; done; echo seen"
@@ -245,10 +248,10 @@ class WallWithPause(WallClock):
 
 async def test_pods_outlive_their_agent(api: Api, make_host: MakeHost) -> None:
     config = NodeConfig("here", keep_pods=True)
-    async with Agent(api, make_host("here"), config):
+    async with lone_agent(api, make_host("here"), config):
         await api.create(PODS, pod("p", shell("echo up; sleep 1000")))
         before = await until(api, "p", is_ready)
-    async with Agent(api, make_host("here"), NodeConfig("here")) as agent:
+    async with lone_agent(api, make_host("here"), NodeConfig("here")) as agent:
         (worker,) = agent.workers.values()
         assert not worker.processes["main"].ended.done()
         assert await logs(agent, "p", query="follow=true&limitBytes=3") == "up\n"
@@ -261,12 +264,12 @@ async def test_pods_outlive_their_agent(api: Api, make_host: MakeHost) -> None:
 async def test_a_pod_deleted_while_no_agent_was_there_is_ended(
     api: Api, make_host: MakeHost
 ) -> None:
-    async with Agent(api, make_host("here"), NodeConfig("here", keep_pods=True)):
+    async with lone_agent(api, make_host("here"), NodeConfig("here", keep_pods=True)):
         await api.create(PODS, pod("p", shell("echo up; sleep 1000")))
         await until(api, "p", is_ready)
     await api.delete(PODS, "p", grace_seconds=0)
     host = make_host("here")
-    async with Agent(api, host, NodeConfig("here")) as agent:
+    async with lone_agent(api, host, NodeConfig("here")) as agent:
         assert agent.workers == {}
         assert await host.adopt() == []
 

@@ -13,10 +13,9 @@ from kvestigate.client.access import resolve
 from kvestigate.client.api import Api
 from kvestigate.client.choice import AccessOptions
 from kvestigate.client.connect import connect
-from kvestigate.cluster.node.agent.agent import Agent
 from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.kube.resources import Resource
-from tests.cluster.node.conftest import PYTHON, SHOUT, MakeHost, Object, shell
+from tests.cluster.node.conftest import PYTHON, SHOUT, MakeHost, Object, lone_agent, shell
 from tests.upstream import binaries
 from tests.upstream.cluster import UpstreamCluster
 
@@ -81,7 +80,7 @@ async def test_workloads_run_and_kubectl_reaches_them(
 ) -> None:
     kubernetes.start_controllers()
     kubernetes.start_scheduler()
-    async with connected(kubernetes) as api, Agent(api, make_host("here"), NodeConfig("here")):
+    async with connected(kubernetes) as api, lone_agent(api, make_host("here"), NodeConfig("here")):
         await kubectl("create", "namespace", NAMESPACE)
         try:
             await _a_job_finishes_and_its_logs_are_read(api, kubectl)

@@ -23,6 +23,7 @@ from tests.cluster.node.conftest import (
     SHOUT,
     in_phase,
     is_ready,
+    lone_agent,
     pod,
     says,
     shell,
@@ -37,7 +38,7 @@ MAIN = "/default/p/main"
 @pytest.fixture
 async def agent(api: Api, tmp_path: Path) -> AsyncIterator[Agent]:
     host = DirectoryHost(tmp_path / "here", now=time.time)
-    async with Agent(api, host, NodeConfig("here")) as agent:
+    async with lone_agent(api, host, NodeConfig("here")) as agent:
         yield agent
 
 
@@ -216,7 +217,7 @@ async def test_a_token_is_asked_for_where_one_is_set(
 ) -> None:
     host = DirectoryHost(tmp_path / "here", now=time.time)
     async with (
-        Agent(api, host, NodeConfig("here", token="right")) as agent,
+        lone_agent(api, host, NodeConfig("here", token="right")) as agent,
         Kubelet(agent, token=token) as kubelet,
     ):
         assert (await kubelet.get("/healthz"))[0] == status

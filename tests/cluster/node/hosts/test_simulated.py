@@ -16,7 +16,15 @@ from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.gpu.model import Load, node_gpus
 from kvestigate.cluster.node.hosts.interface import Launch, RunKey, Usage
 from kvestigate.cluster.node.hosts.simulated import SimulatedHost, lifetime, simulated_usage
-from tests.cluster.node.conftest import in_phase, is_ready, pod, state_of, until, until_gone
+from tests.cluster.node.conftest import (
+    in_phase,
+    is_ready,
+    lone_agent,
+    pod,
+    state_of,
+    until,
+    until_gone,
+)
 from tests.cluster.node.kubelet import Kubelet
 from tests.virtual_clock import VirtualClock
 
@@ -56,7 +64,7 @@ def test_what_a_container_uses(env: dict[str, str], expected: Usage) -> None:
 
 async def test_the_gpus_of_a_pod_that_ended_are_for_the_next_one(api: Api) -> None:
     gpus = node_gpus("here", 1, "L4")
-    async with Agent(api, SimulatedHost(WALL), NodeConfig("here", gpus=gpus)):
+    async with lone_agent(api, SimulatedHost(WALL), NodeConfig("here", gpus=gpus)):
         wanted = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
         first = {"image": "a", "command": ["true"], **wanted}
         await api.create(PODS, pod("first", first, restartPolicy="Never"))
@@ -67,7 +75,7 @@ async def test_the_gpus_of_a_pod_that_ended_are_for_the_next_one(api: Api) -> No
 
 async def test_a_pod_lives_by_the_clock(api: Api) -> None:
     clock = VirtualClock(START)
-    async with Agent(api, SimulatedHost(clock), NodeConfig("here"), clock=clock):
+    async with lone_agent(api, SimulatedHost(clock), NodeConfig("here"), clock=clock):
         main = {"image": "nginx", "env": [{"name": "SIMULATE_SECONDS", "value": "3600"}]}
         await api.create(PODS, pod("p", main, restartPolicy="Never"))
         running = await until(api, "p", is_ready)
@@ -79,7 +87,7 @@ async def test_a_pod_lives_by_the_clock(api: Api) -> None:
 
 async def test_an_image_that_nobody_pushed_is_not_run(api: Api) -> None:
     config = NodeConfig("here", missing_images=("nginx:lates",))
-    async with Agent(api, SimulatedHost(WALL), config):
+    async with lone_agent(api, SimulatedHost(WALL), config):
         await api.create(PODS, pod("p", {"image": "nginx:lates"}))
 
         def refused(seen: dict[str, Any]) -> bool:
@@ -93,7 +101,7 @@ async def test_an_image_that_nobody_pushed_is_not_run(api: Api) -> None:
 
 async def test_back_off_passes_in_no_time(api: Api) -> None:
     clock = VirtualClock(START)
-    async with Agent(api, SimulatedHost(clock), NodeConfig("here"), clock=clock):
+    async with lone_agent(api, SimulatedHost(clock), NodeConfig("here"), clock=clock):
         await api.create(PODS, pod("p", {"command": ["false"]}))
         for restarts, pause in ((1, 10), (2, 20), (3, 40)):
             await until(api, "p", _backing_off(restarts))
@@ -102,7 +110,7 @@ async def test_back_off_passes_in_no_time(api: Api) -> None:
 
 
 async def test_deletion_is_answered(api: Api) -> None:
-    async with Agent(api, SimulatedHost(WALL), NodeConfig("here")):
+    async with lone_agent(api, SimulatedHost(WALL), NodeConfig("here")):
         await api.create(PODS, pod("p", {"image": "nginx"}))
         await until(api, "p", is_ready)
         await api.delete(PODS, "p")
@@ -117,7 +125,7 @@ async def test_the_end_of_a_deleted_pod_is_told_where_somebody_reads_it(
     api: Api, terse: bool, finalizers: list[str], told: bool
 ) -> None:
     phases = []
-    async with Agent(api, SimulatedHost(WALL), NodeConfig("here", terse=terse)):
+    async with lone_agent(api, SimulatedHost(WALL), NodeConfig("here", terse=terse)):
         body = pod("p", {"image": "nginx"})
         body["metadata"]["finalizers"] = finalizers
         await api.create(PODS, body)
@@ -136,7 +144,7 @@ async def test_the_end_of_a_deleted_pod_is_told_where_somebody_reads_it(
 
 async def test_scripted_commands_answer(api: Api) -> None:
     gpus = node_gpus("here", 2, "L4", (Load.BUSY,))
-    async with Agent(api, SimulatedHost(WALL), NodeConfig("here", gpus=gpus)) as agent:
+    async with lone_agent(api, SimulatedHost(WALL), NodeConfig("here", gpus=gpus)) as agent:
         limits = {"limits": {"nvidia.com/gpu": "1"}}
         await api.create(PODS, pod("p", {"image": "nginx", "resources": limits}))
         await until(api, "p", is_ready)

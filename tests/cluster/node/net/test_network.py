@@ -22,6 +22,7 @@ from tests.cluster.node.conftest import (
     Object,
     in_phase,
     is_ready,
+    lone_agent,
     pod,
     says,
     until,
@@ -271,10 +272,10 @@ sys.stdin.readline()
 sys.argv = ["", sys.stdin.readline().strip()]
 exec({ASK!r})
 """
-    async with Agent(api, make_host("here"), config) as first:
+    async with lone_agent(api, make_host("here"), config) as first:
         ip = await server(first, api, "web")
         await start(first, api, pod("asker", program(code, stdin=True), restartPolicy="Never"))
-    async with Agent(api, make_host("here"), NodeConfig("here")) as second:
+    async with lone_agent(api, make_host("here"), NodeConfig("here")) as second:
         (worker,) = [one for one in second.workers.values() if one.key.name == "asker"]
         worker.processes["main"].write_stdin(f"\n{ip}:8080\n".encode())
         await until(api, "asker", in_phase("Succeeded"))

@@ -20,6 +20,7 @@ from tests.cluster.node.conftest import (
     in_phase,
     is_ready,
     logs,
+    lone_agent,
     pod,
     says,
     shell,
@@ -188,12 +189,12 @@ async def test_the_hooks_of_sidecars_do_not_wait_for_the_others(api: Api, agent:
 
 async def test_a_deadline_counts_from_the_pods_start(api: Api, make_host: MakeHost) -> None:
     config = NodeConfig("here", keep_pods=True)
-    async with Agent(api, make_host("here"), config):
+    async with lone_agent(api, make_host("here"), config):
         await api.create(PODS, pod("p", shell("exec sleep 1000"), activeDeadlineSeconds=600))
         await until(api, "p", is_ready)
     long_ago = {"status": {"startTime": "2020-01-01T00:00:00Z"}}
     await api.patch(PODS, "p", long_ago, PatchType.MERGE, subresource="status")
-    async with Agent(api, make_host("here"), NodeConfig("here")):
+    async with lone_agent(api, make_host("here"), NodeConfig("here")):
         done = await until(api, "p", in_phase("Failed"))
         assert done["status"]["reason"] == "DeadlineExceeded"
         assert "longer than" in await told(api, "DeadlineExceeded")

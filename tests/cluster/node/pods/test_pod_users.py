@@ -19,6 +19,7 @@ from tests.cluster.node.conftest import (
     ended,
     in_phase,
     logs,
+    lone_agent,
     pod,
     shell,
     state_of,
@@ -95,7 +96,7 @@ def closed(tmp_path: Path) -> Path:
 @AS_ROOT
 async def test_where_nobody_else_may_enter_one_user_runs_everything(api: Api, closed: Path) -> None:
     host = DirectoryHost(closed / "here", now=time.time)
-    async with Agent(api, host, NodeConfig("here")) as agent:
+    async with lone_agent(api, host, NodeConfig("here")) as agent:
         await ended(api, shell("id -u"), securityContext={"runAsUser": 1001})
         assert await logs(agent, "p") == "0\n"
         assert "all containers run as the same user" in host.facts().limits

@@ -9,11 +9,10 @@ import pytest
 
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.recorder import EVENTS
-from kvestigate.cluster.node.agent.agent import Agent
 from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.hosts.simulated import SimulatedHost
 from kvestigate.cluster.node.pods.probes import Tally
-from tests.cluster.node.conftest import Object, in_phase, is_ready, pod, until
+from tests.cluster.node.conftest import Object, in_phase, is_ready, lone_agent, pod, until
 from tests.virtual_clock import VirtualClock
 
 PASSES = {"exec": {"command": ["hostname"]}}
@@ -54,7 +53,7 @@ async def test_a_delay_counts_from_the_start_of_the_container(api: Api) -> None:
     """What the startup probe took is not waited for again."""
     clock = VirtualClock(1_750_000_000.0)
     delayed = {**PASSES, "initialDelaySeconds": 30}
-    async with Agent(api, SimulatedHost(clock), NodeConfig("here"), clock=clock):
+    async with lone_agent(api, SimulatedHost(clock), NodeConfig("here"), clock=clock):
         await api.create(PODS, pod("p", {"startupProbe": delayed, "readinessProbe": delayed}))
         await until(api, "p", in_phase("Running"))
         clock.advance(30)
@@ -65,7 +64,7 @@ async def test_a_delay_counts_from_the_start_of_the_container(api: Api) -> None:
 async def test_what_is_being_ended_is_not_probed_for_life(api: Api, probe: str) -> None:
     clock = VirtualClock(1_750_000_000.0)
     main = {probe: FAILS, "lifecycle": {"preStop": {"sleep": {"seconds": 60}}}}
-    async with Agent(api, SimulatedHost(clock), NodeConfig("here"), clock=clock):
+    async with lone_agent(api, SimulatedHost(clock), NodeConfig("here"), clock=clock):
         await api.create(PODS, pod("p", main, terminationGracePeriodSeconds=100))
         async with api.watch(EVENTS) as events:
             async for event in events:

@@ -1,7 +1,4 @@
-"""The agent of one node.
-
-    async with Agent(api, host, NodeConfig("node-1")) as agent:
-        ...  # the Node is registered, Ready, and its pods run
+"""The agent of one node; `Fleet` runs them.
 
 Entering returns when the node is registered, has found the pods of an earlier agent and
 follows its own; leaving ends the pods, or keeps them for the next agent (`keep_pods`).
@@ -12,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable
 from types import TracebackType
 
 from kvestigate import errors
@@ -32,7 +28,6 @@ from kvestigate.cluster.node.gpu.allocation import Allocation
 from kvestigate.cluster.node.gpu.exporter import GpuFigures
 from kvestigate.cluster.node.gpu.model import VARIABLE
 from kvestigate.cluster.node.hosts.interface import Host, Process
-from kvestigate.cluster.node.hosts.seccomp import obstacle
 from kvestigate.cluster.node.net.addresses import Addresses, network_of
 from kvestigate.cluster.node.net.network import ClusterNetwork, NodeNetwork
 from kvestigate.cluster.node.pods.context import NodeContext
@@ -44,9 +39,7 @@ from kvestigate.cluster.node.pods.preparing import (
 from kvestigate.cluster.node.pods.reporting import confirm_deletion
 from kvestigate.cluster.node.pods.worker import PodWorker
 from kvestigate.cluster.node.spec.pod import Pod
-from kvestigate.http.certificates import CertificateAuthority, KeyPair
 from kvestigate.http.server import Server, serve
-from kvestigate.http.tls import server_context
 from kvestigate.kube.views.core import Node
 
 _log = logging.getLogger(__name__)
@@ -64,14 +57,16 @@ class Agent:
         host: Host,
         config: NodeConfig,
         *,
-        clock: Clock = WALL,
-        feed: Feed | None = None,
+        feed: Feed,
         network: ClusterNetwork | None = None,
         tls: ssl.SSLContext | None = None,
+        clock: Clock = WALL,
         found: Node | None = None,
     ) -> None:
-        """`feed`, `network` and `tls` are given where many nodes share them; feed and network
-        then run already. `found` is the Node that an earlier agent left, where that is known."""
+        """`feed` and `network` run already: many nodes share them. `tls` is for the kubelet API.
+
+        `found` is the Node that an earlier agent left, where that is known.
+        """
         self.config = config
         self.workers: dict[str, PodWorker] = {}
         """By the pod's uid."""
@@ -79,11 +74,10 @@ class Agent:
         self.host = host
         self._clock = clock
         self._queue: WorkQueue[Key] = WorkQueue(clock=clock, last_retry=30.0)
-        self._feed = feed or Feed(api, node=config.name)
-        self._feed_is_ours = feed is None
-        self._shared_network = network
+        self._feed = feed
+        self._cluster_network = network
         self._network: NodeNetwork | None = None
-        self._shared_tls = tls
+        self._tls = tls
         self._found = found
         self._by_key: dict[Key, str] = {}
         self._supervisor = Supervisor(f"node {config.name}")
@@ -131,12 +125,12 @@ class Agent:
         await self.host.open()
         if self.config.serves:
             kubelet = KubeletApi(self.config, self.host, self._clock, self.workers, self._dial)
-            self._server = await serve(
-                kubelet.handle, host=self.config.address, port=self.config.port, tls=self._tls()
-            )
+            self._server = await serve(kubelet.handle, host=self.config.address, tls=self._tls)
         if self.config.gpus:
             await self.host.install_gpus(self._devices.gpus)
-        await self._join_network()
+        directory = self.host.volumes_root
+        if directory is not None and self._cluster_network is not None:
+            self._network = NodeNetwork(self._cluster_network, self.config.name, directory)
         facts = self.host.facts()
         recorder = Recorder(self._api, self._clock)
         self._context = NodeContext(
@@ -162,9 +156,6 @@ class Agent:
         )
         self._supervisor.spawn("events", recorder.run())
         await presence.register(self._found)
-        if self._feed_is_ours:
-            await self._feed.services.start(self._supervisor, "services")
-            await self._feed.pods.start(self._supervisor, "pods")
         await self._adopt()
         self._leave = self._feed.listen(self.config.name, self._queue.add)
         for number in range(self.config.workers):
@@ -172,19 +163,6 @@ class Agent:
         self._supervisor.spawn("heartbeat", presence.heartbeat())
         if self.host.volumes_root is not None:
             self._supervisor.spawn("volumes", self._refresh())
-
-    async def _join_network(self) -> None:
-        """Pods that are processes have a network, where the kernel lets us make one."""
-        directory = self.host.volumes_root
-        if directory is None or obstacle():
-            return
-        shared = self._shared_network
-        if shared is None:
-            shared = ClusterNetwork(
-                self._api, self._feed.services, api_address=self.config.api_address
-            )
-            await self._supervisor.start("network", shared.run)
-        self._network = NodeNetwork(shared, self.config.name, directory)
 
     def _prefix(self) -> str:
         """The first three parts of the node's pod addresses."""
@@ -206,13 +184,6 @@ class Agent:
         """Where the kubelet API listens."""
         assert self._server is not None
         return self._server.address
-
-    def _tls(self) -> ssl.SSLContext:
-        if self._shared_tls is not None:
-            return self._shared_tls
-        config = self.config
-        names = [config.address, config.name]
-        return serving_context(config.serving, config.client_ca, config.name, names, self._clock)
 
     # The pods.
 
@@ -289,14 +260,3 @@ class Agent:
                         await self._preparation.refresh(worker.pod)
                     except (errors.KvestigateError, OSError):
                         pass  # the next round will try again
-
-
-def serving_context(
-    pair: KeyPair | None, client_ca: bytes | None, owner: str, names: Sequence[str], clock: Clock
-) -> ssl.SSLContext:
-    """TLS for a kubelet API, with a new self-signed certificate where none is given."""
-    if pair is None:
-        now = datetime.fromtimestamp(clock.now(), UTC)
-        authority = CertificateAuthority.create(f"kubelet {owner}", now=now)
-        pair = authority.issue_server(f"system:node:{owner}", names, now=now)
-    return server_context(certificate=pair.certificate, key=pair.key, client_ca=client_ca)

@@ -1,4 +1,4 @@
-"""The pods of one node or of thousands, from one watch."""
+"""The pods of all nodes of a process, from one watch."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ Notice = Callable[[Key], None]
 class Feed:
     """Tells each node which of its pods changed."""
 
-    def __init__(self, api: Api, *, node: str = "") -> None:
-        """Of one node, or without a name of all that listen."""
-        fields = f"spec.nodeName={node}" if node else "spec.nodeName!="
-        self.pods: Informer[Pod] = api.informer(PODS, Selection(fields=fields), type=Pod)
+    def __init__(self, api: Api) -> None:
+        bound = Selection(fields="spec.nodeName!=")
+        self.pods: Informer[Pod] = api.informer(PODS, bound, type=Pod)
         self.services: Informer[Service] = api.informer(SERVICES, type=Service)
         self._listeners: dict[str, Notice] = {}
         self._subscribed = False

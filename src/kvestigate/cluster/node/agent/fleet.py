@@ -1,22 +1,24 @@
-"""Many nodes in one process: one watch, one certificate, one agent each."""
+"""The nodes of one process: one watch, one certificate, one agent each."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import TracebackType
 
 from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import Api
-from kvestigate.cluster.node.agent.agent import Agent, serving_context
+from kvestigate.cluster.node.agent.agent import Agent
 from kvestigate.cluster.node.agent.feed import Feed
 from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.hosts.interface import Host
 from kvestigate.cluster.node.hosts.seccomp import obstacle
 from kvestigate.cluster.node.net.network import ClusterNetwork
-from kvestigate.http.certificates import KeyPair
+from kvestigate.http.certificates import CertificateAuthority, KeyPair
+from kvestigate.http.tls import server_context
 
 _AT_ONCE = 32
 
@@ -24,7 +26,8 @@ _AT_ONCE = 32
 class Fleet:
     """Nodes that come and go together. Entering returns when all are registered.
 
-    With `client_ca`, callers of the kubelet APIs need a certificate of it.
+    With `client_ca`, callers of the kubelet APIs need a certificate of it. Without a certificate
+    for `serving`, a new self-signed one is made.
     """
 
     def __init__(
@@ -41,7 +44,8 @@ class Fleet:
         self._clock = clock
         self._watching = Supervisor("fleet")
         self._running = Supervisor("fleet")
-        tls = serving_context(serving, client_ca, "kubelets", ["127.0.0.1"], clock)
+        serving = serving or _self_signed(clock)
+        tls = server_context(certificate=serving.certificate, key=serving.key, client_ca=client_ca)
         self.agents = [
             Agent(
                 api,
@@ -97,3 +101,9 @@ def _network(
     if not real or obstacle():
         return None
     return ClusterNetwork(api, feed.services, api_address=real[0].api_address)
+
+
+def _self_signed(clock: Clock) -> KeyPair:
+    now = datetime.fromtimestamp(clock.now(), UTC)
+    authority = CertificateAuthority.create("kubelets", now=now)
+    return authority.issue_server("system:node:kubelets", ["127.0.0.1"], now=now)
