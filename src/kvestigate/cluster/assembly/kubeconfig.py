@@ -16,7 +16,7 @@ from kvestigate.files import replace_file
 from kvestigate.render.encode import to_yaml
 
 LOCK_SECONDS = 5.0
-"""How long somebody else may write the file before we take the lock for forgotten."""
+"""How long another program may hold the lock of the file before we give up."""
 _POLL_SECONDS = 0.02
 _SECTIONS = ("clusters", "users", "contexts")
 _ADD = "cannot add the cluster's context"

@@ -18,7 +18,7 @@ from kvestigate.kube.views.meta import OwnerReference
 OWNER = "owner"
 """The index of what is controlled, by the controller's uid."""
 ORPHANS = "orphans"
-"""The index of what nobody controls, by namespace."""
+"""The index of objects without a controller, by namespace."""
 NAMESPACE = "namespace"
 
 
@@ -82,7 +82,7 @@ class Claim(Generic[V]):
     """The objects of an owner, and which of them have to be adopted or released."""
 
     owned: tuple[V, ...]
-    """Those that are to be counted, the ones to adopt included."""
+    """All objects of the owner, including those to adopt."""
     adopt: tuple[V, ...] = ()
     release: tuple[V, ...] = ()
 

@@ -34,7 +34,7 @@ class Reconciler(Generic[V]):
         return None if view is None else await self._reconcile(view)
 
     async def _reconcile(self, view: V) -> float | None:
-        """Of an object that exists; seconds until it must be reconciled again."""
+        """Reconcile an object that exists; seconds until it must be reconciled again."""
         raise NotImplementedError
 
     async def _put_status(self, view: V, status: msgspec.Struct) -> bool:

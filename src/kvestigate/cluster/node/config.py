@@ -29,7 +29,7 @@ class NodeConfig:
     client_ca: bytes | None = None
     """PEM. Callers of the kubelet API need a certificate issued by this CA, or the token."""
     token: str = ""
-    """With neither CA nor token, anybody who reaches the port may call."""
+    """Without a CA and without a token, every caller that reaches the port is accepted."""
     api_address: tuple[str, int] | None = None
     """Where containers reach the API server."""
     gpus: tuple[Gpu, ...] = ()

@@ -76,7 +76,8 @@ def checked(source: Source) -> Scenario:
 def objects_of(name: str) -> list[dict[str, Any]]:
     """The nodes and objects of a scenario that comes with the package; never those of a file."""
     if name not in names():
-        raise UsageError(f'there is no scenario "{name}"; there are {", ".join(names())}')
+        known = ", ".join(names())
+        raise UsageError(f'scenario "{name}" does not exist; use one of {known}')
     scenario = checked(find(name))
     return [*node_objects(scenario), *objects(scenario)]
 

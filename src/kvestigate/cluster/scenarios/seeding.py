@@ -57,7 +57,7 @@ async def _create(api: Api, manifest: Manifest) -> None:
 
 
 async def _lose(api: Api, plan: NodePlan, now: float) -> None:
-    """A node of which nobody has heard for a while."""
+    """Create a node whose kubelet does not report any more."""
     try:
         await api.create(_NODES, node_object(plan.config, _FACTS), type=bytes)
     except AlreadyExists:

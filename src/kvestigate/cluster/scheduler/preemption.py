@@ -207,7 +207,7 @@ class Refusal:
 
     message: str
     nominated: str | None
-    """Where room is made for it, empty for nowhere; None leaves that as it was."""
+    """The node that is nominated, empty for none; None leaves the nomination unchanged."""
     preemption: Preemption | None = None
 
 

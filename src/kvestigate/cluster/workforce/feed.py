@@ -101,7 +101,7 @@ class FedInformer(Informer[V]):
         self._chosen = chosen
         self.view = type
         self.settles = True
-        """Whether nobody else looks after the views, which all who have this view share."""
+        """Whether this informer is the one that lets the views share their parts."""
         self._whole = whole
         """Whether more than metadata is looked at, which is the same in every version."""
         self._selection: selection.Selection | None = None

@@ -22,7 +22,7 @@ _decode = msgspec.json.Decoder(Summary).decode
 
 
 class Scraper:
-    """The latest usage of each node that somebody asked about. Nobody asks: nothing is done."""
+    """The latest usage of each node, measured when a client asks for it."""
 
     def __init__(self, api: Api, clock: Clock) -> None:
         self._api = api

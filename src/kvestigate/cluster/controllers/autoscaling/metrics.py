@@ -29,8 +29,8 @@ from kvestigate.kube.quantities import Notation, Quantity, parse
 from kvestigate.kube.views.pods import Container, Pod
 
 INITIALISING, SETTLING = 300.0, 30.0
-"""Seconds from the start of a pod: as long it may take to become ready, and who is unready since
-that soon has never been ready."""
+"""Seconds from the start of a pod: the time it may take to become ready, and the time within which
+a pod that turned unready counts as never having been ready."""
 _MILLI = 1_000_000
 """Nanos in a thousandth."""
 
@@ -54,7 +54,7 @@ class Tolerance:
     def of(cls, behavior: Behavior | None) -> Tolerance:
         if behavior is None:
             return USUAL
-        return cls(_told(behavior.scale_down, USUAL.down), _told(behavior.scale_up, USUAL.up))
+        return cls(_stated(behavior.scale_down, USUAL.down), _stated(behavior.scale_up, USUAL.up))
 
     def covers(self, ratio: float) -> bool:
         return 1 - self.down <= ratio <= 1 + self.up
@@ -63,7 +63,7 @@ class Tolerance:
 USUAL = Tolerance()
 
 
-def _told(rules: ScalingRules | None, usual: float) -> float:
+def _stated(rules: ScalingRules | None, usual: float) -> float:
     if rules is None or rules.tolerance is None:
         return usual
     return parse(rules.tolerance).nanos / 1e9
@@ -100,7 +100,7 @@ class Proposal:
     because: str
     """The metric that asks for that size."""
     metrics: tuple[MetricStatus, ...]
-    """One for each in the spec, as readers tell them by their places."""
+    """One for each metric of the spec, in the same order."""
     unread: tuple[Unread, ...]
 
 

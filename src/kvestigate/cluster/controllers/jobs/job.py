@@ -51,7 +51,7 @@ class JobController(PodOwner[Job]):
         return decision.pause
 
     async def _let_go(self, key: Key) -> None:
-        """Pods of a Job that is gone must not wait for a count that nobody keeps."""
+        """Remove the finalizers of pods whose Job is gone: their end is no longer counted."""
         for pod in self._pods.find(owners.NAMESPACE, key.namespace):
             owner = owners.controller_of(pod)
             if owner and owner.kind == JOBS.resource.kind and owner.name == key.name:

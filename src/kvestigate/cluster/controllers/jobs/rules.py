@@ -56,7 +56,7 @@ class Creation:
 @dataclass(frozen=True, slots=True)
 class Decision:
     status: JobStatus
-    """To be written before anything else, except in creating pods."""
+    """Written before pods are created or deleted."""
     counted: tuple[Pod, ...] = ()
     """Whose end the status has noted: their finalizers go."""
     create: tuple[Creation, ...] = ()

@@ -117,7 +117,7 @@ def _index_is_lost(job: Job, pod: Pod, verdict: pod_failures.Verdict) -> bool:
 def _awaits_replacement(
     job: Job, pod: Pod, pods: Sequence[Pod], settled: frozenset[int], ending: bool
 ) -> bool:
-    """Where each index has its limit, the last failed pod is what remembers the count."""
+    """Whether the pod must stay because it holds the failure count of its index."""
     if job.spec.backoff_limit_per_index is None or ending:
         return False
     index = index_of(pod)

@@ -29,7 +29,7 @@ class Backend:
     pod: Pod
     ports: tuple[Port, ...]
     ready: bool
-    """As clients should see it: a Service may publish those that are not."""
+    """Whether clients are sent to it; a Service can publish addresses that are not ready."""
     serving: bool
     terminating: bool
 

@@ -1,4 +1,4 @@
-"""Pods that nobody will ever end: on nodes that are gone, or never on any."""
+"""Removes pods that no kubelet will end: their node is gone, or they never had one."""
 
 from __future__ import annotations
 

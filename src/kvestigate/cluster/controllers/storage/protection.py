@@ -1,4 +1,4 @@
-"""Claims and volumes that are deleted stay until nobody uses them."""
+"""Keeps deleted claims and volumes until no pod uses them."""
 
 from __future__ import annotations
 

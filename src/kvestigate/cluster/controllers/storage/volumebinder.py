@@ -99,7 +99,7 @@ class ClaimController(Reconciler[PersistentVolumeClaim]):
             return
         node = self._node_for(claim)
         if node is None:
-            self._tell(claim, "ProvisioningFailed", "there is no node to put it on", WARNING)
+            self._tell(claim, "ProvisioningFailed", "no schedulable node for the volume", WARNING)
             return
         body = volumes.provisioned(claim, storage_class, node)
         try:

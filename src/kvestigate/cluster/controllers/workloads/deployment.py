@@ -167,7 +167,7 @@ def _continue(
 
 
 def _revision(sets: Sets) -> int:
-    """One more than any old one; what returns from the history is the newest again."""
+    """The revision of the new ReplicaSet: one more than that of any old one."""
     highest = max(map(rollout.revision_of, sets.old), default=0)
     current = rollout.revision_of(sets.new) if sets.new else 0
     return max(highest + 1, current)

@@ -36,7 +36,7 @@ class Decision:
     """Ordinals, each with the name of its revision."""
     delete: tuple[Pod, ...] = ()
     condemned: tuple[Pod, ...] = ()
-    """Those of the deleted whose ordinal is no longer wanted."""
+    """The pods to delete whose ordinal is beyond the wanted replicas."""
     pause: float | None = None
 
 

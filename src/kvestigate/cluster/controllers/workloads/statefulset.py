@@ -143,7 +143,7 @@ class StatefulSetController(PodOwner[StatefulSet]):
             await self._pass_claims_on(key, stateful_set, pod)
         for pod in decision.delete:
             if await self._context.delete(PODS, pod):
-                message = _told("Delete", stateful_set, pod.metadata.name, "successful")
+                message = _outcome("Delete", stateful_set, pod.metadata.name, "successful")
                 self._tell(stateful_set, "SuccessfulDelete", message)
 
     async def _create(self, stateful_set: StatefulSet, pod: dict[str, Any]) -> None:
@@ -153,10 +153,10 @@ class StatefulSetController(PodOwner[StatefulSet]):
         except errors.AlreadyExists:
             raise  # by somebody else's pod, or by ours that the cache has not seen
         except errors.KvestigateError as error:
-            message = _told("Create", stateful_set, name, f"failed error: {error.message}")
+            message = _outcome("Create", stateful_set, name, f"failed error: {error.message}")
             self._tell(stateful_set, "FailedCreate", message, WARNING)
             raise
-        message = _told("Create", stateful_set, name, "successful")
+        message = _outcome("Create", stateful_set, name, "successful")
         self._tell(stateful_set, "SuccessfulCreate", message)
 
     async def _create_claims(self, key: Key, stateful_set: StatefulSet, ordinal: int) -> None:
@@ -183,5 +183,5 @@ class StatefulSetController(PodOwner[StatefulSet]):
                 await self._context.patch(CLAIMS, claim, patch)
 
 
-def _told(verb: str, stateful_set: StatefulSet, pod: str, result: str) -> str:
+def _outcome(verb: str, stateful_set: StatefulSet, pod: str, result: str) -> str:
     return f"{verb} Pod {pod} in StatefulSet {stateful_set.metadata.name} {result}"

@@ -96,7 +96,7 @@ class Fleet:
 def _network(
     api: Api, feed: Feed, nodes: Sequence[tuple[NodeConfig, Host]]
 ) -> ClusterNetwork | None:
-    """One for all nodes that run processes, where the kernel lets us make one."""
+    """The network of all nodes that run processes; None if the kernel does not allow one."""
     real = [config for config, host in nodes if host.volumes_root is not None]
     if not real or obstacle():
         return None

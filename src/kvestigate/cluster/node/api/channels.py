@@ -23,7 +23,7 @@ _SUCCESS: dict[str, Any] = {"metadata": {}, "status": "Success"}
 
 
 class Input(Protocol):
-    """Where what the client sends goes."""
+    """Receives the stdin and the terminal size that the client sends."""
 
     async def write(self, data: bytes) -> None: ...
 

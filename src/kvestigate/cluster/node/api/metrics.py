@@ -22,7 +22,7 @@ class Metrics:
         self._clock = clock
         self._workers = workers
         self._before: dict[str, tuple[float, float]] = {}
-        """Of each run: when it was measured last, and its CPU seconds then."""
+        """(time of the last measurement, CPU seconds at that time), by the id of the run."""
 
     def summary(self) -> dict[str, Any]:
         """`/stats/summary`"""

@@ -43,7 +43,7 @@ class Allocation:
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
-        """With their users; those that nobody has are idle, whatever their scenario says."""
+        """The GPUs with their users. A GPU that no pod has is idle, whatever its scenario says."""
         users = {
             device: f"{self._names[uid]}/{container}"
             for (uid, container), given in self._holders.items()

@@ -28,9 +28,9 @@ class _Device(NamedTuple):
     labels: tuple[tuple[str, str], ...]
     now: Reading
     memory_mib: int
-    """That it has."""
+    """Total memory."""
     divided: bool
-    """It is an instance: what it computes is told as a share of time only."""
+    """Whether it is a MIG instance: those have fewer metrics."""
 
 
 # Metric -> what it says, and its value; instances have only those of the second table.
@@ -118,7 +118,7 @@ def _written(labels: Iterable[tuple[str, str]]) -> str:
 
 
 class GpuFigures:
-    """Answers for the exporters of one node; listens once somebody asks."""
+    """Answers for the exporters of one node; listens from the first request for its address."""
 
     def __init__(self, node: str, devices: Allocation, clock: Clock) -> None:
         self._node = node

@@ -99,7 +99,7 @@ class Instance(msgspec.Struct, frozen=True):
 
     @property
     def memory_mib(self) -> int:
-        """As the profile has it."""
+        """The memory that the profile names."""
         size = self.profile.rpartition(".")[2].partition("gb")[0]
         return int(size) * 1024 if size.isdigit() else 0
 
@@ -113,17 +113,17 @@ class Gpu(msgspec.Struct, frozen=True):
     """A key of `MODELS`."""
     load: Load = Load.IDLE
     always: bool = False
-    """Shows its load even when it was given to nobody: a process that no pod accounts for."""
+    """Shows its load even when no pod has it: a process outside of Kubernetes uses it."""
     steady: Steady = Steady()
     seed: int = 0
     """Lets GPUs of the same load sway differently."""
     instances: tuple[Instance, ...] = ()
-    """With any, MIG is on, and the GPU itself is given to nobody."""
+    """MIG instances. With any, MIG is on, and the whole GPU is not allocated to pods."""
     user: str = ""
-    """`namespace/pod/container`, if one was given it."""
+    """`namespace/pod/container` that the GPU is allocated to; empty if it is free."""
     pid: int = 0
     place: int | None = None
-    """Among those that a container sees, which it numbers from 0; None: it sees all."""
+    """The index within the container that looks; None if the container sees all GPUs."""
 
     @property
     def number(self) -> int:
@@ -162,7 +162,7 @@ def node_gpus(node: str, count: int, model: str, loads: tuple[Load, ...] = ()) -
 
 
 def reading(gpu: Gpu, now: float) -> Reading:
-    """What a GPU shows at a time. One that was given to nobody does nothing."""
+    """What the sensors of a GPU show at a time."""
     load = gpu.load
     if load is Load.BURSTY:
         at_work = (now + gpu.seed) % _BURST_SECONDS < _BURST_SECONDS / 2
@@ -175,12 +175,12 @@ def reading(gpu: Gpu, now: float) -> Reading:
 
 
 def bus(gpu: Gpu) -> str:
-    """Where it is plugged in."""
+    """The PCI bus id."""
     return f"00000000:{0x07 + 8 * gpu.index:02X}:00.0"
 
 
 def clock_mhz(now: Reading) -> int:
-    """Of its processors."""
+    """The clock of the streaming multiprocessors."""
     return 1410 if now.utilization else 210
 
 

@@ -206,7 +206,7 @@ def _listed(gpu: Gpu) -> str:
 
 
 def _undivided(gpu: Gpu, percent: int) -> str:
-    """Nobody counts the work of a GPU as a whole once it is divided."""
+    """The utilization, which is not available for a GPU that is divided into instances."""
     return _NONE if gpu.mig else str(percent)
 
 

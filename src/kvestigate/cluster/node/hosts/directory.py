@@ -85,7 +85,7 @@ class DirectoryProcess(ShimProcess):
         return marked(MARK, self.kept.env[MARK])
 
     def command_pid(self) -> int | None:
-        """None once it has ended, as its number may be somebody else's then."""
+        """None once the command has ended: the pid may belong to another process then."""
         return super().command_pid() if shim.exit_code_of(self.directory) is None else None
 
 
@@ -191,7 +191,7 @@ class DirectoryHost(ProcessHost[DirectoryProcess]):
         return session
 
     def resize(self, process: Process, ceiling: Ceiling) -> None:
-        pass  # it holds nobody to any
+        pass  # limits are not enforced here
 
     async def forget(self, pod_uid: str) -> None:
         for root in ("pods", "volumes"):
@@ -287,7 +287,7 @@ def _may_become() -> bool:
 
 
 def _all_may_enter(directory: Path) -> bool:
-    """Or else nobody but root would find the volumes, which are not mounted anywhere else."""
+    """Whether all users may enter the directory: other users need it to reach their volumes."""
     place = directory.resolve()
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in (place, *place.parents))
 

@@ -27,7 +27,7 @@ def become(launch: Launch) -> list[str]:
 
 
 def identity_fields(launch: Launch) -> list[str]:
-    """The fields of a spec by which the command would be somebody else."""
+    """The fields of the spec that ask for another user or group."""
     fields = {
         "runAsUser": bool(launch.user),
         "runAsGroup": bool(launch.group),

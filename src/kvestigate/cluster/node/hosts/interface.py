@@ -14,7 +14,7 @@ from kvestigate.cluster.node.hosts.logs import Log
 
 
 class Propagation(enum.Enum):
-    """Which way mounts made later travel."""
+    """Whether mounts that are made later appear on the other side of a bind."""
 
     NONE = "rprivate"
     FROM_HOST = "rslave"
@@ -26,7 +26,7 @@ class Bind:
     """A directory or file of the machine or node, seen at a path of the container."""
 
     source: str
-    """On the machine; on the node where `on_node` says so."""
+    """A path of the machine, or with `on_node` a path of the node."""
     target: str
     read_only: bool = False
     on_node: bool = False
@@ -37,7 +37,7 @@ class Bind:
     memory: int | None = None
     """A tmpfs of so many bytes (0: no limit) is mounted on `source` first."""
     group: int | None = None
-    """Whom that tmpfs belongs to."""
+    """The group that owns the tmpfs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ class Launch:
     user: int | None = None
     group: int | None = None
     groups: tuple[int, ...] = ()
-    """Others that the user is in."""
+    """Supplemental groups."""
     ownerships: tuple[Ownership, ...] = ()
-    """What is given away before the binds are made."""
+    """Directories whose group is changed before the binds are made."""
     read_only_root: bool = False
     host_pid: bool = False
     shared_pids: bool = False
@@ -223,7 +223,7 @@ class Host(Protocol):
 
     @property
     def volumes_root(self) -> Path | None:
-        """Where pods' volumes are kept on the machine; None where there are none to keep."""
+        """The directory of the pods' volumes on the machine; None if the host keeps no volumes."""
 
     async def open(self) -> None:
         """Make the node ready to run containers; idempotent over agent restarts."""

@@ -27,7 +27,7 @@ _TAP_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """Which lines, and how."""
+    """Which lines of a log are read, and in which form."""
 
     follow: bool = False
     timestamps: bool = False

@@ -21,7 +21,7 @@ _WAIT = "echo ready; exec env --ignore-signal=CHLD sleep infinity </dev/null >/d
 class _First(msgspec.Struct):
     pid: int
     stat: str
-    """Of `/proc/PID/stat` when it was made: a pid alone may be somebody else's later."""
+    """`/proc/PID/stat` at the start: the pid alone may belong to another process later."""
 
 
 def remember(path: Path, pid: int) -> None:
@@ -71,7 +71,7 @@ class Sandboxes:
         return first
 
     async def end(self, pod_uid: str) -> None:
-        """With all processes that are left in it."""
+        """End the pod's first process, and with it all processes of its namespace."""
         first = recall(self._path(pod_uid))
         if first is not None:
             kill(first)

@@ -60,7 +60,7 @@ class Kept(msgspec.Struct, frozen=True):
     tty: bool = False
     stdin: bool = False
     user: int | None = None
-    """Who the command is, if that is not who its agent is."""
+    """The user that runs the command, if it is another than the agent's."""
     become: tuple[str, ...] = ()
     """The words before a command that make it one of the container's."""
     network: bool = False
@@ -70,12 +70,12 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def run_directory(node: Path, key: RunKey) -> Path:
-    """Of one run of a container, below the directory of its node."""
+    """The directory of one run of a container, below that of its node."""
     return node / "pods" / key.pod_uid / f"runs-{key.container}" / str(key.attempt)
 
 
 def run_directories(node: Path) -> list[Path]:
-    """Of all runs that a node has kept."""
+    """The directories of all runs that a node has kept."""
     return sorted((node / "pods").glob("*/runs-*/*"))
 
 

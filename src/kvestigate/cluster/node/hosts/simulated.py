@@ -79,7 +79,7 @@ class SimulatedLog:
 
 
 class SimulatedProcess:
-    """A run that a timer ends, or nobody."""
+    """A run that a timer ends, or that runs until it is stopped."""
 
     def __init__(self, launch: Launch, clock: Clock, started_at: float | None = None) -> None:
         self.key: RunKey = launch.key

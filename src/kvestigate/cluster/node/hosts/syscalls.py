@@ -17,10 +17,10 @@ _FIFTH_LOW, _FIFTH_HIGH = 16 + 4 * 8, 16 + 4 * 8 + 4
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What an architecture calls them."""
+    """The numbers of system calls on an architecture."""
 
     architecture: int
-    """As the kernel's audit names it."""
+    """The number by which the kernel's audit knows the architecture."""
     seccomp: int
     bind: int
     connect: int
@@ -34,7 +34,7 @@ _KNOWN = {
 
 
 def numbers(machine: str = "") -> Numbers | None:
-    """Of this machine, or of one of that name; None for one that we do not know."""
+    """The numbers of this machine, or of the architecture named; None if it is unknown."""
     return _KNOWN.get(machine or platform.machine())
 
 

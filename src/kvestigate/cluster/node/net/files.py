@@ -50,7 +50,7 @@ def asks_the_cluster(pod: Pod) -> bool:
 
 
 def resolver(pod: Pod, machine: Resolver) -> Resolver:
-    """By the pod's policy, with what it adds itself."""
+    """The resolver that follows from the pod's dnsPolicy and dnsConfig."""
     if asks_the_cluster(pod):
         local = (f"{pod.metadata.namespace}.svc.{DOMAIN}", f"svc.{DOMAIN}", DOMAIN)
         made = Resolver((DNS_ADDRESS,), (*local, *machine.searches), ("ndots:5",))

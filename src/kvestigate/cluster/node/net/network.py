@@ -33,7 +33,7 @@ class ClusterNetwork:
     def __init__(
         self, api: Api, services: Informer[Service], *, api_address: tuple[str, int] | None
     ) -> None:
-        """`services` is run by somebody else."""
+        """`services` is an informer that the caller runs."""
         self.machine = resolv_conf.read(_read(resolv_conf.PATH))
         self._slices: Informer[EndpointSlice] = api.informer(SLICES, type=EndpointSlice)
         self._informed = services
@@ -66,7 +66,7 @@ class ClusterNetwork:
 
 
 class NodeNetwork:
-    """One node's pods in it."""
+    """The part of the network that belongs to the pods of one node."""
 
     def __init__(self, network: ClusterNetwork, node: str, directory: Path) -> None:
         self._network = network
@@ -98,7 +98,7 @@ class NodeNetwork:
         return pod.reach(port) if pod is not None else (_LOCALHOST, port)
 
     def locate(self, host: str, port: int) -> tuple[str, int]:
-        """Where on the machine an address is that somebody wrote down."""
+        """The machine's address for a host that a spec names."""
         if not is_pod(host):
             return host, port
         return on_machine(host), self._network.cluster.ports.on_machine(port)
@@ -108,7 +108,7 @@ class NodeNetwork:
 
 
 class PodNetwork:
-    """One pod's place in it: what a host needs to start the pod's containers."""
+    """The part of the network that a host needs to start the containers of one pod."""
 
     def __init__(self, network: ClusterNetwork, pod: Pod, ip: str) -> None:
         self._network = network

@@ -46,26 +46,26 @@ class Route:
 
 @dataclass(slots=True)
 class PodRoutes:
-    """One pod's view."""
+    """Decides where the calls of one pod go."""
 
     cluster: Cluster
     ip: str
-    """As the API knows it."""
+    """The pod's address in the API, `10.244.7.2`."""
     host_network: bool = False
     resolvers: frozenset[str] = frozenset({DNS_ADDRESS})
     """Name servers that the cluster's DNS stands in for."""
     datagram_ports: set[int] = field(default_factory=set)
-    """Where the pod receives datagrams."""
+    """UDP ports on which the pod listens."""
 
     @property
     def machine_ip(self) -> str:
         return on_machine(self.ip)
 
     def binding(self, wanted: Address) -> Address | None:
-        """Where a socket listens that asks for `wanted`; None for where it says.
+        """The address to bind a socket to that asks for `wanted`; None leaves the call as it is.
 
-        A port that the system chooses clashes with nobody's, and a socket that is bound to all
-        addresses can still reach everywhere: it is left as it is.
+        A socket that binds to all addresses and lets the system choose the port is left as it is:
+        its port is free, and it can still reach every address.
         """
         ours = wanted.wildcard or wanted.loopback or wanted.ip == self.ip
         if self.host_network or not ours or (wanted.wildcard and not wanted.port):
@@ -84,7 +84,7 @@ class PodRoutes:
         )
 
     def route(self, wanted: Address, protocol: str) -> Route | None:
-        """None for a call that is to be done as it is."""
+        """The places that a call is sent to; None leaves the call as the container made it."""
         cluster = self.cluster
         if wanted.port == DNS_PORT and wanted.ip in self.resolvers:
             return Route((cluster.dns,), from_pod=True)

@@ -22,7 +22,7 @@ OWNER = "kubernetes.io/service-name"
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One place behind a Service's port."""
+    """An endpoint behind a port of a Service."""
 
     endpoint: Endpoint
     port: EndpointPort
@@ -72,7 +72,7 @@ class Services:
 
     def choose(self, wanted: Address, protocol: str, client: str) -> Address | None:
         """The endpoint that `client` is sent to: each in turn, or always the same for one client
-        if the Service says so. None when nobody is behind that port."""
+        if the Service says so. None when no endpoint is behind that port."""
         service = self.at(wanted.ip)
         if service is None:
             return None
@@ -97,7 +97,7 @@ class Services:
         return backends[turn % len(backends)].address
 
     def backends(self, key: Key, port: ServicePort) -> list[Backend]:
-        """Those that take connections; if all are about to go, those that still serve."""
+        """The ready endpoints; if none is ready, those that terminate but still serve."""
         known = [
             Backend(endpoint, behind)
             for slice_, behind in self._ports(key, port)
@@ -114,7 +114,7 @@ class Services:
                     yield slice_, behind
 
     def slices(self, key: Key) -> list[EndpointSlice]:
-        """In an order that does not depend on when each came."""
+        """The slices of a Service, sorted by name."""
         slices = self._slices.get(key, {})
         return [slices[slice_key] for slice_key in sorted(slices)]
 

@@ -20,7 +20,7 @@ def bind(sock: socket.socket, place: Address) -> int:
     """0, or the negative of an errno."""
     try:
         if sock.family == socket.AF_INET6 and _only_six(sock):
-            # Pods have no IPv6 address: it listens, but nobody will come.
+            # Pods have no IPv6 address: the socket listens, but no connection can reach it.
             sock.bind(("::1", 0))
         else:
             sock.bind(_named(sock, place))
@@ -100,7 +100,7 @@ def _only_six(sock: socket.socket) -> bool:
 
 
 def _answered(sock: socket.socket) -> bool:
-    """On this machine the answer is there as soon as the question was asked, if at all."""
+    """Whether the connection was accepted or refused: on one machine that is known at once."""
     poll = select.poll()
     poll.register(sock, select.POLLOUT)
     return bool(poll.poll(0))

@@ -38,7 +38,7 @@ class Address:
 
     @property
     def loopback(self) -> bool:
-        """One of this machine's own, but no pod's."""
+        """Whether it is a loopback address that belongs to no pod."""
         return self.ip == "::1" or (_within(self.ip, _LOOPBACK) and not _within(self.ip, MACHINE))
 
 
@@ -68,7 +68,7 @@ def is_on_machine(ip: str) -> bool:
 
 
 def on_machine(ip: str) -> str:
-    """Where a pod's address is; any other address is where it says."""
+    """The machine's address for a pod's address; any other address is returned unchanged."""
     return f"127{ip[2:]}" if is_pod(ip) else ip
 
 

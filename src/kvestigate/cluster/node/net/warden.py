@@ -134,7 +134,7 @@ def _source(pod: PodRoutes, route: Route) -> str:
 
 
 def _is_over(listener: int) -> bool:
-    """Whether nobody is left who could call."""
+    """Whether all processes behind the listener have ended."""
     poll = select.poll()
     poll.register(listener, 0)
     return any(events & select.POLLHUP for _, events in poll.poll(0))

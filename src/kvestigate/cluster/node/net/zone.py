@@ -33,7 +33,7 @@ class Found:
 
     code: Rcode
     records: tuple[Rdata, ...] = ()
-    """Those of the type that was asked for; none if the name has only others."""
+    """The records of the type that was asked for; empty if the name has only other types."""
     alias: str = ""
     """The name that an ExternalName Service stands for."""
     behind: tuple[Rdata, ...] | None = ()

@@ -63,7 +63,7 @@ def launch(
 
 
 def _user(pod: Pod, container: Container) -> int | None:
-    """None for the image's own, which is root: images bring no users here."""
+    """The user to run as; None for the image's own, which is root, as images are not read."""
     security, outer = container.security_context, pod.spec.security_context
     user = _first(security.run_as_user, outer.run_as_user)
     strict = security.run_as_non_root

@@ -45,7 +45,7 @@ class Stop:
     why: str
     """The sentence of the event."""
     after: tuple[str, ...] = ()
-    """Those that have to end before it is signalled, as long as there is time."""
+    """Containers that have to end before this one is signalled, within the grace period."""
 
 
 @dataclass(frozen=True, slots=True)

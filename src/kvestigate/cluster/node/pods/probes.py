@@ -34,7 +34,7 @@ class Tally:
 
 
 def initial_health(container: Container) -> Health:
-    """Before the first probe: what is not probed is well, what is probed has to show it."""
+    """The health before the first probe: good where there is no probe for it."""
     return Health(
         started=container.startup_probe is None,
         ready=container.readiness_probe is None,

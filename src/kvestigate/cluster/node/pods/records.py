@@ -8,7 +8,7 @@ import msgspec
 
 
 class Stage(enum.Enum):
-    """Where one container is."""
+    """The state of one container."""
 
     WAITING = "waiting"
     """Not started since the pod came, or its start failed."""
@@ -60,7 +60,7 @@ class ContainerRecord(msgspec.Struct, frozen=True):
     waiting: Waiting | None = None
     """Why the last attempt to start it failed."""
     retry_at: float = 0.0
-    """When to try again what `waiting` tells."""
+    """When the next attempt to start is due, if the last one failed."""
     pause: float = 0.0
     """The back-off that the next exit has to wait out; 0 after the first start."""
     health: Health = Health()

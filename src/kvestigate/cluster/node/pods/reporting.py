@@ -47,8 +47,8 @@ class Reporter:
         return Place(self._context.config.address, self._context.pod_ip(pod) if begun else "")
 
     def end_is_unseen(self, pod: Pod) -> bool:
-        """Whether nobody could read the last status: without finalizers, a pod that is deleted is
-        gone as soon as its node confirms it."""
+        """Whether no client could read the last status: a pod without finalizers is gone as soon as
+        its node confirms the deletion."""
         return self._context.config.terse and pod.terminating and not pod.metadata.finalizers
 
 

@@ -127,7 +127,7 @@ def _is_ready(pod: Pod, container: Container, record: ContainerRecord) -> bool:
     if init and not is_sidecar(container):
         return lifecycle.succeeded(record)
     if is_ephemeral(pod, container):
-        return False  # nobody waits for one
+        return False  # they do not count for readiness
     return record.up and record.health.ready
 
 

@@ -446,6 +446,6 @@ def _attempt(record: ContainerRecord) -> int:
 
 
 def started_at(pod: Pod) -> float:
-    """When a node took it on, as an earlier agent has written down; 0 if none has."""
+    """The `startTime` that an earlier agent wrote into the status; 0 if there is none."""
     written = pod.status.start_time
     return datetime.fromisoformat(written).timestamp() if written else 0.0

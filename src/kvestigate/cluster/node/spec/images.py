@@ -41,7 +41,7 @@ class ImageMissing(Exception):
 
 
 def check_exists(image: str, missing: Sequence[str]) -> None:
-    """ImageMissing for an image that one of the patterns says nobody ever pushed."""
+    """Raise ImageMissing for an image that matches one of the patterns of missing images."""
     if any(fnmatchcase(image, pattern) for pattern in missing):
         raise ImageMissing(f"failed to resolve reference {image}: {image}: not found")
 

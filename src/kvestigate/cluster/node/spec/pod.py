@@ -252,7 +252,7 @@ class PodSecurity(View, frozen=True):
     run_as_group: int | None = None
     run_as_non_root: bool | None = None
     fs_group: int | None = None
-    """Whom the volumes belong to, and of whom every container is one."""
+    """The group that owns the volumes; every container runs with it as a supplemental group."""
     fs_group_change_policy: str = "Always"
     """`OnRootMismatch` leaves a volume alone whose root is right already."""
     supplemental_groups: tuple[int, ...] = ()
@@ -306,7 +306,7 @@ class PodStatus(views.CondensedPodStatus, frozen=True):
     container_statuses: tuple[views.ContainerStatus, ...] = ()
     init_container_statuses: tuple[views.ContainerStatus, ...] = ()
     start_time: str = ""
-    """As written: it goes back as it came."""
+    """The text of the API, which is written back unchanged."""
 
 
 class Pod(views.CondensedPod, frozen=True):
@@ -328,7 +328,7 @@ class Pod(views.CondensedPod, frozen=True):
 
     @property
     def full_name(self) -> str:
-        """As it stands in messages."""
+        """`NAME_NAMESPACE(UID)`, as messages of kubelets name a pod."""
         meta = self.metadata
         return f"{meta.name}_{meta.namespace}({meta.uid})"
 

@@ -38,7 +38,7 @@ class Claimed:
 
     path: str
     takes_group: bool = True
-    """Whether it is given to a pod's `fsGroup`: somebody's own directory is not."""
+    """Whether a pod's `fsGroup` becomes its group: not for a hostPath that a person chose."""
 
 
 @dataclass(frozen=True, slots=True)
