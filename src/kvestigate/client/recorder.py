@@ -38,7 +38,6 @@ _WAITING = 1000
 
 K = TypeVar("K")
 W = TypeVar("W")
-N = TypeVar("N")
 
 Reference = tuple[tuple[str, str], ...]
 """The reference to an object, as items."""
@@ -52,38 +51,6 @@ class Recent(OrderedDict[K, W], Generic[K, W]):
         self.move_to_end(key)
         if len(self) > _REMEMBERED:
             self.popitem(last=False)
-
-
-class Teller(Generic[N]):
-    """Queues events and writes them in their order. `run` it in a task."""
-
-    def __init__(self, *, waiting: int = _WAITING) -> None:
-        """Beyond `waiting` news are dropped: they must never hold up the work they tell of."""
-        self._queue: asyncio.Queue[N] = asyncio.Queue(waiting)
-
-    def tell(self, news: N) -> None:
-        try:
-            self._queue.put_nowait(news)
-        except asyncio.QueueFull:
-            _log.debug("too many events: dropped %s", news)
-
-    async def run(self) -> None:
-        while True:
-            news = await self._queue.get()
-            try:
-                await self._write(news)
-            except errors.KvestigateError as error:
-                # As with client-go, an event that cannot be written is lost.
-                _log.debug("%s was not written: %s", news, error)
-            finally:
-                self._queue.task_done()
-
-    async def drain(self) -> None:
-        """Wait until all that was told is written."""
-        await self._queue.join()
-
-    async def _write(self, news: N) -> None:
-        raise NotImplementedError
 
 
 class News(msgspec.Struct, frozen=True):
@@ -122,17 +89,39 @@ class _Allowance:
     at: float
 
 
-class Recorder(Teller[News]):
-    """Writes events of the core group."""
+class Recorder:
+    """Queues events and writes them in their order. `run` it in a task."""
 
     def __init__(self, api: Api, clock: Clock, *, waiting: int = _WAITING) -> None:
-        super().__init__(waiting=waiting)
+        """Beyond `waiting` news are dropped: they must never hold up the work they tell of."""
+        self._queue: asyncio.Queue[News] = asyncio.Queue(waiting)
         self._api = api
         self._clock = clock
         self._number = 0
         self._told: Recent[Any, _Told] = Recent()
         self._similar: Recent[Any, _Similar] = Recent()
         self._allowances: Recent[Any, _Allowance] = Recent()
+
+    def tell(self, news: News) -> None:
+        try:
+            self._queue.put_nowait(news)
+        except asyncio.QueueFull:
+            _log.debug("too many events: dropped %s", news)
+
+    async def run(self) -> None:
+        while True:
+            news = await self._queue.get()
+            try:
+                await self._write(news)
+            except errors.KvestigateError as error:
+                # As with client-go, an event that cannot be written is lost.
+                _log.debug("%s was not written: %s", news, error)
+            finally:
+                self._queue.task_done()
+
+    async def drain(self) -> None:
+        """Wait until all that was told is written."""
+        await self._queue.join()
 
     async def _write(self, news: News) -> None:
         now, subject = self._clock.now(), (news.source, news.object)

@@ -22,10 +22,10 @@ from kvestigate.cluster.controllers.objects import (
     ResourceMetricStatus,
     ScalingRules,
 )
-from kvestigate.cluster.controllers.pod_requests import requests, states_requests
 from kvestigate.cluster.controllers.pods import is_leaving
 from kvestigate.cluster.controllers.times import seconds
 from kvestigate.kube.quantities import Notation, Quantity, parse
+from kvestigate.kube.requests import CPU, MEMORY, requests_of
 from kvestigate.kube.views.pods import Container, Pod
 
 INITIALISING, SETTLING = 300.0, 30.0
@@ -289,12 +289,12 @@ class _Scale:
 
 
 def _request(source: _Source, pod: Pod) -> int:
-    if not source.container and states_requests(pod):
-        whole = requests(pod).get(source.resource)
+    if not source.container and _states_requests(pod):
+        whole = requests_of(pod.spec).get(source.resource)
         if whole is None:
             why = f"missing pod-level request for {source.resource} in Pod {pod.metadata.name}"
             raise source.failure(why)
-        return whole.millis
+        return whole if source.resource == CPU else whole * 1000
     sidecars = [
         candidate for candidate in pod.spec.init_containers if candidate.restart_policy == "Always"
     ]
@@ -306,6 +306,12 @@ def _request(source: _Source, pod: Pod) -> int:
     if not wanted:
         raise source.failure(f"container {source.container} not found in Pod {pod.metadata.name}")
     return sum(_asked(source, pod, container) for container in wanted)
+
+
+def _states_requests(pod: Pod) -> bool:
+    """Whether a pod says what it asks for as a whole."""
+    stated = pod.spec.resources.requests if pod.spec.resources is not None else {}
+    return any(name in (CPU, MEMORY) or name.startswith("hugepages-") for name in stated)
 
 
 def _asked(source: _Source, pod: Pod, container: Container) -> int:

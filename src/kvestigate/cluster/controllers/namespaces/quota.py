@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kvestigate.client.cache import Change, Key
-from kvestigate.cluster.controllers import owners, pod_requests
+from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, QUOTAS, SERVICES
 from kvestigate.cluster.controllers.objects import (
@@ -19,9 +19,11 @@ from kvestigate.cluster.controllers.reconciler import Reconciler
 from kvestigate.kube.quantities import ZERO, Quantity, parse
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.network import Service
-from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.pods import Container, Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim
 
+Amounts = dict[str, Quantity]
+_Read = Callable[[Container], Mapping[str, str]]
 _CLASS_SUFFIX = ".storageclass.storage.k8s.io/"
 
 
@@ -84,7 +86,7 @@ def _services(name: str, services: Sequence[Service]) -> int:
 
 
 def _compute(name: str, pods: Sequence[Pod]) -> Quantity:
-    read = pod_requests.limits if name.startswith("limits.") else pod_requests.requests
+    read = _limits if name.startswith("limits.") else _requests
     resource = name.removeprefix("limits.").removeprefix("requests.")
     total = ZERO
     for pod in pods:
@@ -92,12 +94,63 @@ def _compute(name: str, pods: Sequence[Pod]) -> Quantity:
     return total
 
 
+# What a pod asks for in all: containers beside each other, init containers in turn.
+
+
+def _requests(pod: Pod) -> Amounts:
+    whole = {} if pod.spec.resources is None else pod.spec.resources.requests
+    return _added(
+        _total(pod, lambda container: container.resources.requests, whole), pod.spec.overhead
+    )
+
+
+def _limits(pod: Pod) -> Amounts:
+    whole = {} if pod.spec.resources is None else pod.spec.resources.limits
+    total = _total(pod, lambda item: item.resources.limits, whole)
+    # A pod without a limit stays without one.
+    return _added(total, {name: item for name, item in pod.spec.overhead.items() if name in total})
+
+
+def _is_shared(resource: str) -> bool:
+    """Whether the containers of a pod can have it from one pool."""
+    return resource in ("cpu", "memory") or resource.startswith("hugepages-")
+
+
+def _total(pod: Pod, read: _Read, stated: Mapping[str, str]) -> Amounts:
+    running: Amounts = {}
+    for container in pod.spec.containers:
+        running = _added(running, read(container))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in pod.spec.init_containers:
+        if container.restart_policy == "Always":
+            sidecars = _added(sidecars, read(container))
+            now = sidecars
+        else:
+            now = _added(sidecars, read(container))
+        peak = {name: max(peak.get(name, ZERO), now.get(name, ZERO)) for name in {*peak, *now}}
+    whole = _sum(running, sidecars)
+    whole = {name: max(whole.get(name, ZERO), peak.get(name, ZERO)) for name in {*whole, *peak}}
+    return whole | {name: parse(value) for name, value in stated.items() if _is_shared(name)}
+
+
+def _added(amounts: Amounts, more: Mapping[str, str]) -> Amounts:
+    return _sum(amounts, {name: parse(value) for name, value in more.items()})
+
+
+def _sum(left: Amounts, right: Amounts) -> Amounts:
+    return {
+        name: left.get(name, ZERO) + right.get(name, ZERO)
+        for name in dict.fromkeys((*left, *right))
+    }
+
+
 def _in_scope(pod: Pod, term: ScopeTerm) -> bool:
     scope = term.scope_name
     if scope in ("Terminating", "NotTerminating"):
         return (pod.spec.active_deadline_seconds is not None) == (scope == "Terminating")
     if scope in ("BestEffort", "NotBestEffort"):
-        plain = not pod_requests.requests(pod) and not pod_requests.limits(pod)
+        plain = not _requests(pod) and not _limits(pod)
         return plain == (scope == "BestEffort")
     if scope == "PriorityClass":
         return _among(pod.spec.priority_class_name, term)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -155,7 +155,7 @@ class KubeletApi:
         if log is None:
             reason = _waiting_reason(worker, name)
             raise Refused(400, f'container "{name}" in pod "{pod}" is waiting to start: {reason}')
-        return Response(200, list(_TEXT), _flowing(log.read(self._log_query(info))), compress=False)
+        return Response(200, list(_TEXT), log.read(self._log_query(info)), compress=False)
 
     def _log_query(self, info: RequestInfo) -> LogQuery:
         since: float | None = None
@@ -270,11 +270,6 @@ def _waiting_reason(worker: PodWorker, name: str) -> str:
     if record is not None and record.stage is Stage.WAITING and record.waiting is not None:
         return record.waiting.reason
     return "ContainerCreating"
-
-
-async def _flowing(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    async for piece in lines:
-        yield piece
 
 
 def _pod_list(pods: list[Any]) -> Response:
