@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any
 
@@ -78,7 +77,6 @@ class Manager:
         self._open = False
         """Whether workers may start: not before the caches are filled."""
         self._supervisor = Supervisor("controllers")
-        self._stack = AsyncExitStack()
         for name, factory in controllers.items():
             context = Context(name, self)
             self._workers_of[name] = 0
@@ -124,11 +122,11 @@ class Manager:
     # -- life ------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Manager:
-        await self._stack.enter_async_context(self._supervisor)
+        await self._supervisor.__aenter__()
         try:
             await self._start()
         except BaseException as error:
-            await self._stack.__aexit__(type(error), error, error.__traceback__)
+            await self._supervisor.__aexit__(type(error), error, error.__traceback__)
             raise
         return self
 
@@ -143,7 +141,7 @@ class Manager:
             context.queue.close()
         if self._working:
             await asyncio.wait(self._working, timeout=_GRACE)
-        await self._stack.__aexit__(kind, error, traceback)
+        await self._supervisor.__aexit__(kind, error, traceback)
 
     async def _start(self) -> None:
         await self._start_informers(self._informers)

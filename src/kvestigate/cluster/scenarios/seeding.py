@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby, islice
 from typing import Any
 
 from kvestigate.client.api import Api
 from kvestigate.cluster.node.agent.registration import node_object, node_status
-from kvestigate.cluster.node.hosts.interface import Facts
+from kvestigate.cluster.node.hosts.simulated import FACTS
 from kvestigate.cluster.scenarios.nodes import NodePlan
 from kvestigate.cluster.scenarios.objects import resource_of
 from kvestigate.errors import AlreadyExists
@@ -73,15 +74,4 @@ async def _lose(api: Api, plan: NodePlan, now: float) -> None:
     await api.patch(_NODES, plan.config.name, patch, subresource="status", type=bytes)
 
 
-_FACTS = Facts(
-    os_image="Lost Linux",
-    kernel="6.8.0",
-    architecture="amd64",
-    operating_system="linux",
-    runtime="kvestigate-lost://1",
-    boot_id="00000000-0000-0000-0000-000000000000",
-    machine_id="0" * 32,
-    cpu=32,
-    memory=128 * 1024**3,
-    disk=1024**4,
-)
+_FACTS = replace(FACTS, os_image="Lost Linux", runtime="kvestigate-lost://1", limits=())

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from random import Random
 from types import TracebackType
 
@@ -69,7 +68,6 @@ class Scheduler:
         self._room = asyncio.Semaphore(WRITERS)
         self._writes: set[asyncio.Task[None]] = set()
         self._supervisor = Supervisor("scheduler")
-        self._stack = AsyncExitStack()
         self._deciding: asyncio.Task[None] | None = None
 
     async def run(self, ready: Ready[None] | None = None) -> None:
@@ -80,7 +78,7 @@ class Scheduler:
             await asyncio.Event().wait()
 
     async def __aenter__(self) -> Scheduler:
-        await self._stack.enter_async_context(self._supervisor)
+        await self._supervisor.__aenter__()
         try:
             starting = [
                 informer.start(self._supervisor, f"informer of {name}")
@@ -89,7 +87,7 @@ class Scheduler:
             await asyncio.gather(*starting)
         except BaseException as error:
             try:
-                await self._stack.__aexit__(type(error), error, error.__traceback__)
+                await self._supervisor.__aexit__(type(error), error, error.__traceback__)
             except BaseExceptionGroup as failures:
                 # An informer that fails cancels us: what it failed of is what has to be known.
                 raise failures.exceptions[0] from None
@@ -113,7 +111,7 @@ class Scheduler:
                 await self._recorder.drain()
         except TimeoutError:
             _log.warning("not all decisions could be written down before the end")
-        await self._stack.__aexit__(kind, error, traceback)
+        await self._supervisor.__aexit__(kind, error, traceback)
 
     # -- deciding --------------------------------------------------------------------------------
 

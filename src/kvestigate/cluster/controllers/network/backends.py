@@ -1,14 +1,18 @@
-"""The pods behind a Service, as Endpoints and EndpointSlices both show them. Pure."""
+"""The pods behind a Service, as Endpoints and EndpointSlices both show them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from kvestigate.client.cache import Cache, Change, Key
+from kvestigate.cluster.controllers.context import Context
+from kvestigate.cluster.controllers.kinds import PODS, SERVICES
 from kvestigate.cluster.controllers.owners import NAMESPACE
 from kvestigate.cluster.controllers.pods import is_leaving, is_ready
+from kvestigate.cluster.controllers.reconciler import Reconciler
 from kvestigate.kube.views.meta import ObjectReference
 from kvestigate.kube.views.network import Service, ServicePort
 from kvestigate.kube.views.pods import Pod
@@ -83,7 +87,18 @@ def _target(port: ServicePort, pod: Pod) -> int:
     return 0
 
 
-def service_keys(services: Cache[Service], change: Change[Pod]) -> Iterable[Key]:
+class BackendController(Reconciler[Service]):
+    """A controller that writes down the pods behind Services."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context, SERVICES)
+        self._pods = context.watch(PODS, partial(_service_keys, self._objects))
+
+    def _backends(self, service: Service) -> list[Backend]:
+        return backends(service, self._pods.find(NAMESPACE, service.metadata.namespace))
+
+
+def _service_keys(services: Cache[Service], change: Change[Pod]) -> Iterable[Key]:
     """The Services that a pod's change concerns."""
     if not any(pod.status.pod_ip for pod in change.views):
         return

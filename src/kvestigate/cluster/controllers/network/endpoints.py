@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,13 +10,12 @@ import msgspec
 from kvestigate.client.cache import Key
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.context import Context
-from kvestigate.cluster.controllers.kinds import ENDPOINTS, PODS, SERVICES
+from kvestigate.cluster.controllers.kinds import ENDPOINTS
 from kvestigate.cluster.controllers.network.backends import (
     Backend,
+    BackendController,
     Port,
-    backends,
     reference_to,
-    service_keys,
 )
 from kvestigate.kube.views.network import (
     EndpointAddress,
@@ -69,20 +67,17 @@ def labels_of(service: Service) -> dict[str, str]:
     return labels
 
 
-class EndpointsController:
+class EndpointsController(BackendController):
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._services = context.watch(SERVICES, owners.itself)
-        self._pods = context.watch(PODS, partial(service_keys, self._services))
+        super().__init__(context)
         self._endpoints = context.watch(ENDPOINTS, owners.itself)
 
     async def reconcile(self, key: Key) -> float | None:
-        service, present = self._services.get(key), self._endpoints.get(key)
+        service, present = self._objects.get(key), self._endpoints.get(key)
         if service is None:
             await self._forget(present)
         elif service.spec.selector and service.metadata.deletion_timestamp is None:
-            pods = self._pods.find(owners.NAMESPACE, key.namespace)
-            subsets = decide(service, backends(service, pods))
+            subsets = decide(service, self._backends(service))
             await self._write(key, present, labels_of(service), subsets)
         return None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,13 +11,12 @@ import msgspec
 from kvestigate.client.cache import Change, Key
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.context import Context
-from kvestigate.cluster.controllers.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
+from kvestigate.cluster.controllers.kinds import ENDPOINT_SLICES, NODES, SERVICES
 from kvestigate.cluster.controllers.network.backends import (
     Backend,
+    BackendController,
     Port,
-    backends,
     reference_to,
-    service_keys,
 )
 from kvestigate.cluster.controllers.network.endpoints import HEADLESS
 from kvestigate.kube.views.network import (
@@ -111,27 +109,23 @@ def _endpoint(service: Service, backend: Backend, zones: Mapping[str, str]) -> E
     )
 
 
-class EndpointSliceController:
+class EndpointSliceController(BackendController):
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._services = context.watch(SERVICES, owners.itself)
-        self._pods = context.watch(PODS, partial(service_keys, self._services))
+        super().__init__(context)
         self._slices = context.watch(ENDPOINT_SLICES, _service_key)
         self._slices.add_index(_SERVICE, _service_name)
         self._nodes = context.cache(NODES)
 
     async def reconcile(self, key: Key) -> float | None:
-        service = self._services.get(key)
-        place = f"{key.namespace}/{key.name}"
-        slices = self._slices.find(_SERVICE, place)
+        service = self._objects.get(key)
+        slices = self._slices.find(_SERVICE, str(key))
         if service is None or service.metadata.deletion_timestamp is not None:
             for endpoint_slice in slices:
                 await self._context.delete(ENDPOINT_SLICES, endpoint_slice)
             return None
         if not service.spec.selector:
             return None
-        pods = self._pods.find(owners.NAMESPACE, key.namespace)
-        selected = backends(service, pods)
+        selected = self._backends(service)
         decision = decide(service, selected, slices, self._zones(selected))
         for endpoint_slice, endpoints in decision.update:
             patch = {"endpoints": _written(endpoints)}

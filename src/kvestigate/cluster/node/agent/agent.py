@@ -1,7 +1,7 @@
 """The agent of one node; `Fleet` runs them.
 
-Entering returns when the node is registered, has found the pods of an earlier agent and
-follows its own; leaving ends the pods, or keeps them for the next agent (`keep_pods`).
+It is ready when the node is registered, has found the pods of an earlier agent and follows its
+own. At its end the pods end, too, or are kept for the next agent (`keep_pods`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable
-from types import TracebackType
 
 from kvestigate import errors
 from kvestigate.aio.clock import WALL, Clock
@@ -31,11 +30,7 @@ from kvestigate.cluster.node.hosts.interface import Host, Process
 from kvestigate.cluster.node.net.addresses import Addresses, network_of
 from kvestigate.cluster.node.net.network import ClusterNetwork, NodeNetwork
 from kvestigate.cluster.node.pods.context import NodeContext
-from kvestigate.cluster.node.pods.preparing import (
-    Preparation,
-    RealPreparation,
-    SimulatedPreparation,
-)
+from kvestigate.cluster.node.pods.preparing import Preparation, RealPreparation
 from kvestigate.cluster.node.pods.reporting import confirm_deletion
 from kvestigate.cluster.node.pods.worker import PodWorker
 from kvestigate.cluster.node.spec.pod import Pod
@@ -86,25 +81,17 @@ class Agent:
         self._devices = Allocation(config.gpus, changed=host.show_gpus)
         self._figures = GpuFigures(config.name, self._devices, clock)
 
-    async def __aenter__(self) -> Agent:
-        await self._supervisor.__aenter__()
+    async def run(self, ready: Ready[Agent]) -> None:
+        """Run the node until cancelled; then its pods end, or stay for the next agent."""
         try:
-            await self._open()
-        except BaseException as failure:
-            await self.__aexit__(type(failure), failure, failure.__traceback__)
-            raise
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._leave()
-        self._queue.close()
-        try:
-            await self._supervisor.__aexit__(kind, error, traceback)
+            async with self._supervisor:
+                try:
+                    await self._open()
+                    ready(self)
+                    await asyncio.get_running_loop().create_future()
+                finally:
+                    self._leave()
+                    self._queue.close()
         finally:
             for worker in self.workers.values():
                 worker.release()
@@ -114,12 +101,6 @@ class Agent:
             await self.host.close(keep=self.config.keep_pods)
             if self._network is not None:
                 self._network.close()
-
-    async def run(self, ready: Ready[Agent]) -> None:
-        """The same as a task for a supervisor: until cancelled."""
-        async with self:
-            ready(self)
-            await asyncio.get_running_loop().create_future()
 
     async def _open(self) -> None:
         await self.host.open()
@@ -176,7 +157,7 @@ class Agent:
     def _prepare(self) -> Preparation:
         root = self.host.volumes_root
         if root is None:
-            return SimulatedPreparation(self._devices)
+            return Preparation(self._devices)
         return RealPreparation(self._context, root, self._devices)
 
     @property

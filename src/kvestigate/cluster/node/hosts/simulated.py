@@ -29,6 +29,19 @@ from kvestigate.errors import InputError
 from kvestigate.kube import quantities
 
 RUNTIME = "kvestigate-simulated://1"
+FACTS = Facts(
+    os_image="Simulated Linux",
+    kernel="6.8.0-simulated",
+    architecture="amd64",
+    operating_system="linux",
+    runtime=RUNTIME,
+    boot_id="00000000-0000-0000-0000-000000000000",
+    machine_id="0" * 32,
+    cpu=32,
+    memory=128 * 1024**3,
+    disk=1024**4,
+    limits=("containers are simulated: no process runs",),
+)
 
 Script = Callable[[Sequence[str], Mapping[str, str]], tuple[int, str]]
 """Arguments and environment -> exit code and output."""
@@ -177,19 +190,7 @@ class SimulatedHost:
             process.stop_timer()
 
     def facts(self) -> Facts:
-        return Facts(
-            os_image="Simulated Linux",
-            kernel="6.8.0-simulated",
-            architecture="amd64",
-            operating_system="linux",
-            runtime=RUNTIME,
-            boot_id="00000000-0000-0000-0000-000000000000",
-            machine_id="0" * 32,
-            cpu=32,
-            memory=128 * 1024**3,
-            disk=1024**4,
-            limits=("containers are simulated: no process runs",),
-        )
+        return FACTS
 
     async def start(self, launch: Launch) -> Process:
         process = SimulatedProcess(launch, self._clock)

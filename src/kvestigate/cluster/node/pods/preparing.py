@@ -7,10 +7,9 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from kvestigate.cluster.node.gpu.allocation import Allocation
-from kvestigate.cluster.node.hosts.interface import Ceiling, Launch, Ownership, Process, RunKey
+from kvestigate.cluster.node.hosts.interface import Launch, Ownership, Process, RunKey
 from kvestigate.cluster.node.hosts.process import ShimProcess
 from kvestigate.cluster.node.net import files
 from kvestigate.cluster.node.pods.context import NodeContext
@@ -37,34 +36,50 @@ class NotMounted(MissingReference):
     """A volume cannot be made yet."""
 
 
-class Preparation(Protocol):
-    """How a node gets a container ready to start."""
+class Preparation:
+    """How a node gets a container ready to start.
+
+    This one is for containers that only exist as records: nothing is fetched, nothing is written.
+    """
+
+    def __init__(self, devices: Allocation) -> None:
+        self._devices = devices
 
     async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
         """Raises `MissingReference`, `NotMounted` or `EntrypointUnknown`."""
+        env = {variable.name: variable.value for variable in container.env if variable.value}
+        return Launch(
+            key=key,
+            argv=(*container.command, *container.args),
+            env=env | self._devices.variables(pod, container),
+            hostname=environment.hostname(pod),
+        )
 
     def adopt(self, pod: Pod, process: Process) -> None:
         """Take over the network of a run that an earlier agent started."""
 
     def last_words(self, key: RunKey) -> str:
         """What a container left in its termination message."""
+        return ""
 
     async def refresh(self, pod: Pod) -> None:
         """Bring the files of a running pod's volumes up to date."""
 
     def free(self, pod: Pod) -> None:
-        """Its containers have ended for good: its devices are for others."""
+        """The pod's containers have ended for good: release its devices."""
+        self._devices.release(pod.metadata.uid)
 
-    def forget(self, pod: Pod) -> None: ...
+    def forget(self, pod: Pod) -> None:
+        self.free(pod)
 
 
-class RealPreparation:
+class RealPreparation(Preparation):
     """For containers that are processes: volumes on disk, the whole environment."""
 
     def __init__(self, context: NodeContext, root: Path, devices: Allocation) -> None:
+        super().__init__(devices)
         self._context = context
         self._root = root
-        self._devices = devices
         self._sources = Sources(context.api)
         self._tokens = Tokens(self._sources.token, context.clock)
         self._volumes = Volumes(root, token=self._tokens.get, claim=self._sources.claim)
@@ -146,47 +161,11 @@ class RealPreparation:
         except OSError:
             return ""
 
-    def free(self, pod: Pod) -> None:
-        self._devices.release(pod.metadata.uid)
-
     def forget(self, pod: Pod) -> None:
         self._made.pop(pod.metadata.uid, None)
         self._given.pop(pod.metadata.uid, None)
         self._tokens.forget(pod.metadata.uid)
-        self.free(pod)
+        super().forget(pod)
 
     def _message(self, key: RunKey) -> Path:
         return self._root / key.pod_uid / ".messages" / f"{key.container}-{key.attempt}"
-
-
-class SimulatedPreparation:
-    """For containers that only exist as records: nothing is fetched, nothing is written."""
-
-    def __init__(self, devices: Allocation) -> None:
-        self._devices = devices
-
-    async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
-        env = {variable.name: variable.value for variable in container.env if variable.value}
-        devices = self._devices.variables(pod, container)
-        return Launch(
-            key=key,
-            argv=(*container.command, *container.args),
-            env=env | devices,
-            hostname=environment.hostname(pod),
-            ceiling=Ceiling(),
-        )
-
-    async def refresh(self, pod: Pod) -> None:
-        pass
-
-    def adopt(self, pod: Pod, process: Process) -> None:
-        pass
-
-    def last_words(self, key: RunKey) -> str:
-        return ""
-
-    def free(self, pod: Pod) -> None:
-        self._devices.release(pod.metadata.uid)
-
-    def forget(self, pod: Pod) -> None:
-        self.free(pod)
