@@ -32,6 +32,7 @@ def plane() -> None:
         "kvestigate plane serve --memory --listen 127.0.0.1:0",
         "kvestigate plane serve --data /srv/planes --listen 0.0.0.0:6443",
         "kvestigate plane serve --etcd http://10.0.0.1:2379,http://10.0.0.2:2379",
+        "kvestigate plane serve --allow-egress 127.0.0.1:8443",
     ),
 )
 @click.option(
@@ -97,6 +98,13 @@ def plane() -> None:
     help="Write every request to this file, one JSON line each.",
 )
 @click.option(
+    "--allow-egress",
+    metavar="CIDR[:PORT]",
+    multiple=True,
+    help="Let planes reach webhooks, nodes and endpoints at these addresses, which are otherwise "
+    "refused: loopback, link-local and other addresses of this machine. Repeatable.",
+)
+@click.option(
     "--controllers/--no-controllers",
     default=False,
     show_default=True,
@@ -123,18 +131,21 @@ def serve(
     auth: str,
     token_file: Path | None,
     audit_log: Path | None,
+    allow_egress: tuple[str, ...],
     controllers: bool,
     nodes: int,
 ) -> None:
     """Serve planes until SIGTERM or Ctrl-C.
 
     The root plane is served at /, every other plane at /clusters/ID/control-plane. A plane is
-    created by the first request to it. The admin kubeconfig is written to the data directory.
+    created by the first request to it of a user who may create planes. The admin kubeconfig is
+    written to the data directory.
 
     Without --controllers a plane is an API server only; you can run controllers of your own
     against it. Planes with a virtual clock always have controllers, which work while
     `plane step` moves the clock.
     """
+    from kvestigate.cluster.plane.egress.addresses import Allowance
     from kvestigate.cluster.plane.front.serving import (
         Auth,
         EtcdOptions,
@@ -169,6 +180,7 @@ def serve(
         audit_log=audit_log,
         workers=workers,
         scenarios=objects_of,
+        allow_egress=tuple(map(Allowance.parse, allow_egress)),
     )
     run(chosen, announce)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _CA_DAYS = 3650
 _LEAF_DAYS = 365
+_P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 # Machines' clocks differ: a certificate made now must be valid on one that is behind.
 _BACKDATE = datetime.timedelta(minutes=5)
 
@@ -46,11 +47,34 @@ class CertificateAuthority:
 
     @classmethod
     def create(cls, common_name: str, *, now: datetime.datetime) -> CertificateAuthority:
+        return cls._of(_new_key(), _name(common_name, ()), now)
+
+    def derive(
+        self, common_name: str, organizations: Sequence[str], *, now: datetime.datetime
+    ) -> CertificateAuthority:
+        """Another CA, whose key follows from this one's and the new name.
+
+        Whoever has this CA's key arrives at the same one; nobody else does, nor can the derived
+        key be followed back.
+        """
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+        secret = self._key.private_numbers().private_value.to_bytes(32, "big")
+        purpose = "\0".join((common_name, *organizations)).encode()
+        material = HKDF(hashes.SHA256(), 48, None, purpose).derive(secret)
+        number = int.from_bytes(material, "big") % (_P256_ORDER - 1) + 1
+        key = ec.derive_private_key(number, ec.SECP256R1())
+        return self._of(key, _name(common_name, organizations), now)
+
+    @classmethod
+    def _of(
+        cls, key: ec.EllipticCurvePrivateKey, name: x509.Name, now: datetime.datetime
+    ) -> CertificateAuthority:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes
 
-        key = _new_key()
-        name = _name(common_name, ())
         builder = _builder(name, name, key, now, _CA_DAYS)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
         builder = builder.add_extension(_usage(sign_certificates=True), True)

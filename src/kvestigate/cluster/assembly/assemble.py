@@ -32,6 +32,7 @@ from kvestigate.cluster.node.hosts.interface import Host
 from kvestigate.cluster.node.hosts.namespace import NamespaceHost, best_host
 from kvestigate.cluster.node.hosts.simulated import SimulatedHost
 from kvestigate.cluster.plane.front.serving import Listen, ServeOptions, Serving, serving
+from kvestigate.cluster.plane.model.request_info import ROOT
 from kvestigate.cluster.plane.verbs.lookup import Aggregation
 from kvestigate.cluster.scenarios.model import HostKind
 from kvestigate.cluster.scenarios.nodes import NodePlan
@@ -130,13 +131,14 @@ def _controllers(served: Serving) -> Mapping[str, Factory]:
 
 
 def _fleet(api: Api, served: Serving, agents: Sequence[tuple[NodeConfig, Host]]) -> Fleet:
-    now = datetime.now(UTC)
     reached = (_ADDRESS, _port(served))
+    kubelets = served.kubelet_authority(ROOT)
     return Fleet(
         api,
         [(replace(config, api_address=reached), host) for config, host in agents],
-        serving=served.authority.issue_server("system:node", [_ADDRESS], now=now),
-        client_ca=served.authority.pair.certificate,
+        serving=kubelets.issue_server("system:node", [_ADDRESS], now=datetime.now(UTC)),
+        client_ca=kubelets.pair.certificate,
+        listening=partial(served.backends.register, ROOT),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.access.interface import AllowAll
 from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.front.server import ApiServer
+from kvestigate.cluster.plane.model.request_info import ROOT
 from kvestigate.cluster.plane.model.user import MASTERS, User
 from kvestigate.cluster.plane.store.memory import MemoryBackend
 from kvestigate.cluster.plane.store.store import Store
@@ -47,7 +49,7 @@ async def fleet(tmp_path: Path) -> AsyncIterator[tuple[Api, Fleet]]:
     trust = client_context(
         ca=authority.pair.certificate, certificate=ours.certificate, key=ours.key
     )
-    backends = Backends(trust, loopback=True)
+    backends = Backends(lambda plane: trust)
     async with Store(MemoryBackend()) as store:
         tokens = StaticTokens({digest("admin"): User("admin", (MASTERS,))})
         server = ApiServer(store, tokens, AllowAll(), backends=backends)
@@ -59,7 +61,11 @@ async def fleet(tmp_path: Path) -> AsyncIterator[tuple[Api, Fleet]]:
         ]
         serving = authority.issue_server("system:node", ["127.0.0.1"], now=now)
         async with Fleet(
-            api, nodes, serving=serving, client_ca=authority.pair.certificate
+            api,
+            nodes,
+            serving=serving,
+            client_ca=authority.pair.certificate,
+            listening=partial(backends.register, ROOT),
         ) as running:
             await api.create(PODS, pod("p", shell("echo up; cat", stdin=True)))
             await until(api, "p", is_ready)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ import pytest
 
 from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.access.interface import AllowAll
+from kvestigate.cluster.plane.egress.addresses import Allowance
+from kvestigate.cluster.plane.egress.dialer import Dialer
 from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.store.memory import MemoryBackend
@@ -82,6 +85,11 @@ def authority() -> CertificateAuthority:
     return CertificateAuthority.create("test-ca", now=now())
 
 
+def reaching(tls: ssl.SSLContext) -> Backends:
+    """The way to kubelets that are shown `tls`, on a machine whose operator allows loopback."""
+    return Backends(lambda plane: tls, Dialer([Allowance.parse("127.0.0.0/8")]))
+
+
 def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
@@ -111,7 +119,7 @@ async def api(authority: CertificateAuthority, kubelet: Kubelet) -> AsyncIterato
     pair = authority.issue_client("plane", now=now())
     tls = client_context(ca=authority.pair.certificate, certificate=pair.certificate, key=pair.key)
     tokens = StaticTokens({digest(TOKEN): ADMIN})
-    async with Store(MemoryBackend()) as store, aclosing(Backends(tls, loopback=True)) as backends:
+    async with Store(MemoryBackend()) as store, aclosing(reaching(tls)) as backends:
         server = ApiServer(store, tokens, AllowAll(), random=Random(1), backends=backends)
         made = Api(server)
         await _node(made, kubelet.port)

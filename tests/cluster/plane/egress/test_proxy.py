@@ -8,10 +8,8 @@ from typing import Any, ClassVar
 import pytest
 
 from kvestigate.cluster.node.api.forwarding import CHANNELS, channels
-from kvestigate.cluster.plane.egress.locate import check_proxied
 from kvestigate.cluster.plane.kinds.registry import builtin
 from kvestigate.cluster.plane.model import objects
-from kvestigate.errors import BadRequest
 from kvestigate.http.message import Headers, Request, Response, Upgrade
 from kvestigate.http.server import serve
 from tests.cluster.plane.admission.policies.conftest import register
@@ -190,30 +188,6 @@ async def test_endpoints_that_are_not_ready_do_not_count(api: Api, pod: Kubelet)
     await slice_of(api, pod.port, ready=False)
 
     assert (await ask(api, f"{SERVICES}/front/proxy/"))[0] == 503
-
-
-@pytest.mark.parametrize(
-    ("host", "loopback", "allowed"),
-    [
-        ("10.1.2.3", False, True),
-        ("fd00::1", False, True),
-        ("127.0.0.1", True, True),
-        ("127.0.0.1", False, False),
-        ("::1", False, False),
-        ("169.254.169.254", True, False),
-        ("fe80::1", True, False),
-        ("224.0.0.1", True, False),
-        ("0.0.0.0", True, False),
-        ("localhost", True, False),
-        ("", True, False),
-    ],
-)
-def test_which_addresses_may_be_reached(host: str, loopback: bool, allowed: bool) -> None:
-    if allowed:
-        check_proxied(host, loopback=loopback)
-    else:
-        with pytest.raises(BadRequest, match="address not allowed"):
-            check_proxied(host, loopback=loopback)
 
 
 @pytest.mark.parametrize("behind", ["", "web"])

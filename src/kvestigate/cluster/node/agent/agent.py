@@ -43,6 +43,14 @@ _GOODBYE = 1.0
 """Seconds that open streams get when the agent stops."""
 
 
+Listening = Callable[[str, tuple[str, int]], None]
+"""Told the name of a node, and where its kubelet API listens."""
+
+
+def nobody(node: str, place: tuple[str, int]) -> None:
+    return None
+
+
 class Agent:
     """Runs the pods of one node."""
 
@@ -57,6 +65,7 @@ class Agent:
         tls: ssl.SSLContext | None = None,
         clock: Clock = WALL,
         found: Node | None = None,
+        listening: Listening = nobody,
     ) -> None:
         """`feed` and `network` run already: many nodes share them. `tls` is for the kubelet API.
 
@@ -74,6 +83,7 @@ class Agent:
         self._network: NodeNetwork | None = None
         self._tls = tls
         self._found = found
+        self._listening = listening
         self._by_key: dict[Key, str] = {}
         self._supervisor = Supervisor(f"node {config.name}")
         self._server: Server | None = None
@@ -107,6 +117,7 @@ class Agent:
         if self.config.serves:
             kubelet = KubeletApi(self.config, self.host, self._clock, self.workers, self._dial)
             self._server = await serve(kubelet.handle, host=self.config.address, tls=self._tls)
+            self._listening(self.config.name, self.address)
         if self.config.gpus:
             await self.host.install_gpus(self._devices.gpus)
         directory = self.host.volumes_root

@@ -11,7 +11,7 @@ from types import TracebackType
 from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import Api
-from kvestigate.cluster.node.agent.agent import Agent
+from kvestigate.cluster.node.agent.agent import Agent, Listening, nobody
 from kvestigate.cluster.node.agent.feed import Feed
 from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.hosts.interface import Host
@@ -27,7 +27,8 @@ class Fleet:
     """Nodes that come and go together. Entering returns when all are registered.
 
     With `client_ca`, callers of the kubelet APIs need a certificate of it. Without a certificate
-    for `serving`, a new self-signed one is made.
+    for `serving`, a new self-signed one is made. `listening` is told where the kubelet API of each
+    node listens.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Fleet:
         clock: Clock = WALL,
         serving: KeyPair | None = None,
         client_ca: bytes | None = None,
+        listening: Listening = nobody,
     ) -> None:
         self._feed = Feed(api)
         self._network = _network(api, self._feed, nodes)
@@ -55,6 +57,7 @@ class Fleet:
                 feed=self._feed,
                 network=self._network,
                 tls=tls,
+                listening=listening,
             )
             for config, host in nodes
         ]

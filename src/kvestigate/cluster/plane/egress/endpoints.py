@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from kvestigate.cluster.plane.egress.locate import (
-    Address,
-    PodPort,
-    check_proxied,
-    kubelet_of,
-    node_of,
-)
+from kvestigate.cluster.plane.egress.locate import Address, PodPort, kubelet_of, node_of
 from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.cluster.plane.store.state import PlaneState
@@ -30,7 +24,6 @@ def behind(
     port: str,
     *,
     tls: bool,
-    loopback: bool,
 ) -> Address | PodPort:
     """A backend of a Service. `port` is a number, a name, or empty for the first port."""
     item = state.get(SERVICES, namespace, service)
@@ -51,9 +44,7 @@ def behind(
     reference = endpoint.get("targetRef") or {}
     if reference.get("kind") == "Pod":
         return pod_port(state, namespace, reference["name"], str(number), tls=tls)
-    host = endpoint["addresses"][0]
-    check_proxied(host, loopback=loopback)
-    return Address(host, number, tls=tls)
+    return Address(endpoint["addresses"][0], number, tls=tls)
 
 
 def _ready_endpoints(

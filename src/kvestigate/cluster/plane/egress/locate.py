@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 
 from kvestigate.cluster.plane.model import objects
@@ -21,11 +20,22 @@ class Address:
     host: str
     port: int
     tls: bool = True
-    kubelet: bool = False
-    """Whether both sides authenticate with certificates of the cluster's own CA."""
 
     def __str__(self) -> str:
         return _url(self.host, self.port, self.tls)
+
+
+@dataclass(frozen=True, slots=True)
+class Kubelet:
+    """The kubelet of a node: both sides show certificates of the CA of the plane's kubelets."""
+
+    node: str
+    host: str
+    port: int
+    """Host and port are what the Node object says."""
+
+    def __str__(self) -> str:
+        return _url(self.host, self.port, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +52,7 @@ class Outside:
 class PodPort:
     """A port of a pod, reached through the kubelet of its node."""
 
-    kubelet: Address
+    kubelet: Kubelet
     namespace: str
     pod: str
     uid: str
@@ -70,8 +80,8 @@ def _url(host: str, port: int, tls: bool) -> str:
     return f"http{'s' if tls else ''}://{host}:{port}"
 
 
-def kubelet_of(state: PlaneState, node: str, *, as_kind: str = "nodes") -> Address:
-    """The address of a node's kubelet. The error for a missing node names `as_kind`."""
+def kubelet_of(state: PlaneState, node: str, *, as_kind: str = "nodes") -> Kubelet:
+    """The kubelet of a node. The error for a missing node names `as_kind`."""
     item = state.get(NODES, "", node)
     if item is None:
         raise NotFound(f'{as_kind} "{node}" not found', details={"name": node, "kind": as_kind})
@@ -82,7 +92,7 @@ def kubelet_of(state: PlaneState, node: str, *, as_kind: str = "nodes") -> Addre
         if type_ in by_type:
             endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
             port = endpoint.get("Port") or KUBELET_PORT
-            return Address(by_type[type_], port, kubelet=True)
+            return Kubelet(node, by_type[type_], port)
     raise ApiError(f"no preferred addresses found; known addresses: {list(addresses)}")
 
 
@@ -114,18 +124,3 @@ def node_of(pod: Object) -> str:
     if not node:
         raise BadRequest(f"pod {pod['metadata']['name']} does not have a host assigned")
     return node
-
-
-def check_proxied(host: str, *, loopback: bool) -> None:
-    """Refuse addresses of services of this machine or its cloud: loopback, link-local."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        raise BadRequest("address not allowed") from None
-    if (
-        address.is_link_local
-        or address.is_multicast
-        or address.is_unspecified
-        or (address.is_loopback and not loopback)
-    ):
-        raise BadRequest("address not allowed")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kvestigate.cluster.plane.egress.locate import Address, PodPort
-from kvestigate.cluster.plane.egress.reach import Backends
+from kvestigate.cluster.plane.egress.dialer import AddressRefused
+from kvestigate.cluster.plane.egress.locate import Address, Kubelet, PodPort
+from kvestigate.cluster.plane.egress.reach import Egress
 from kvestigate.cluster.plane.egress.tunnel import until_one_ends
 from kvestigate.errors import ApiError, BadRequest, KvestigateError, from_status
 from kvestigate.http import handshake
@@ -14,6 +15,8 @@ HEAD_SECONDS = 30.0
 """How long a backend may take to send the head of its response."""
 
 REFUSAL_BYTES = 64 * 1024
+
+Backend = Kubelet | Address | PodPort
 
 # Headers of one connection (RFC 9110, 7.6.1), or set anew for the next one.
 _HOP_BY_HOP = frozenset(
@@ -42,11 +45,13 @@ _PRIVATE = frozenset(
 )
 
 
-async def send(backends: Backends, address: Address | PodPort, request: Request) -> Incoming:
+async def send(backends: Egress, address: Backend, request: Request) -> Incoming:
     """The backend's response, as soon as its head was read; ApiError if there is none."""
     client = await backends.client(address)
     try:
         return await client.send(request, timeout=HEAD_SECONDS)
+    except AddressRefused:
+        raise
     except KvestigateError as failure:
         target = f"{address}{request.path}{'?' if request.query else ''}{request.query}"
         verb = request.method.capitalize()
@@ -54,8 +59,8 @@ async def send(backends: Backends, address: Address | PodPort, request: Request)
 
 
 async def upgrade(
-    backends: Backends,
-    address: Address | PodPort,
+    backends: Egress,
+    address: Backend,
     request: Request,
     *,
     headers: Headers | None = None,
@@ -72,18 +77,20 @@ async def upgrade(
         socket = await client.upgrade(upgrade_request, offered, timeout=HEAD_SECONDS)
     except UpgradeRefused as refusal:
         return Response(refusal.status, forwarded(refusal.headers), refusal.body)
+    except AddressRefused:
+        raise
     except KvestigateError as failure:
         raise _dial_error(failure) from failure
     return Upgrade(lambda front: pipe(front, socket), socket.subprotocol)
 
 
-async def refusal_without_upgrade(
-    backends: Backends, address: Address | PodPort, request: Request
-) -> ApiError:
+async def refusal_without_upgrade(backends: Egress, address: Backend, request: Request) -> ApiError:
     """The backend's error for a stream that was requested without a protocol upgrade."""
     client = await backends.client(address)
     try:
         incoming = await client.send(request, timeout=HEAD_SECONDS)
+    except AddressRefused:
+        raise
     except KvestigateError as failure:
         raise _dial_error(failure) from failure
     if incoming.status < 400:

@@ -22,6 +22,7 @@ from contextlib import (
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 from kvestigate.aio.clock import WALL
 from kvestigate.aio.loops import fast_loop, told_to_stop
@@ -31,6 +32,9 @@ from kvestigate.cluster.plane.access.authn.token_file import digest, read_tokens
 from kvestigate.cluster.plane.access.authn.union import Credentials
 from kvestigate.cluster.plane.access.authz.rbac import Rbac
 from kvestigate.cluster.plane.access.interface import AllowAll, Authenticator, Authorizer
+from kvestigate.cluster.plane.egress.addresses import Allowance
+from kvestigate.cluster.plane.egress.credentials import kubelet_authority, kubelet_credentials
+from kvestigate.cluster.plane.egress.dialer import Dialer
 from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.front.audit_log import AuditLog
 from kvestigate.cluster.plane.front.data_directory import ADMIN, DataDirectory, new_token
@@ -135,6 +139,8 @@ class ServeOptions:
     """Scenarios that the members of a Fleet can start with, by name."""
     workers: StartWorkers = no_workers
     """Starts the controllers and nodes of the planes."""
+    allow_egress: tuple[Allowance, ...] = ()
+    """Addresses that tenants may have the server connect to, although they are this machine's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +155,17 @@ class Serving:
     handler: Handler
     """Answers requests of callers in this process."""
     authority: CertificateAuthority
-    """Signs the kubelets' certificates."""
+    """Signs the certificates of the server and of its clients; never those of kubelets."""
+    backends: Backends
+    """Takes the kubelets that run in this process."""
     token: str
     """The owner's bearer token."""
     aggregation: Aggregation
     """Takes aggregated APIs."""
+
+    def kubelet_authority(self, plane: str) -> CertificateAuthority:
+        """Signs the certificates of a plane's kubelets, and is their client CA."""
+        return kubelet_authority(self.authority, plane, datetime.datetime.now(datetime.UTC))
 
 
 def run(options: ServeOptions, announce: Callable[[Serving], None]) -> None:
@@ -184,7 +196,8 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
     tls = server_context(
         certificate=pair.certificate, key=pair.key, client_ca=authority.pair.certificate
     )
-    backends = _backends(options, authority, now)
+    dialer = Dialer(options.allow_egress, _members(options.etcd))
+    backends = Backends(kubelet_credentials(authority, now), dialer)
     async with (
         Store(_backend(options, directory)) as store,
         aclosing(backends),
@@ -204,6 +217,7 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
             fleets.running(),
             await _listening(api.handle, options.listen, tls) as server,
         ):
+            dialer.protect(server.address[1])
             url = f"https://{options.listen.url_host}:{server.address[1]}"
             directory.write_kubeconfig(url, authority, token, now)
             yield Serving(
@@ -212,6 +226,7 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
                 planes,
                 api.handle,
                 authority,
+                backends,
                 token,
                 api.aggregation,
             )
@@ -262,14 +277,10 @@ def _reason(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
 
 
-def _backends(
-    options: ServeOptions, authority: CertificateAuthority, now: datetime.datetime
-) -> Backends:
-    """Connections to kubelets: both sides have certificates of the server's CA."""
-    pair = authority.issue_client("kube-apiserver-kubelet-client", [MASTERS], now=now)
-    tls = client_context(ca=authority.pair.certificate, certificate=pair.certificate, key=pair.key)
-    # Clients of a server on loopback can reach all other servers on loopback anyway.
-    return Backends(tls, loopback=options.listen.loopback)
+def _members(etcd: EtcdOptions | None) -> list[tuple[str, int]]:
+    """Host and port of every member of etcd, to which no tenant gets the server to connect."""
+    urls = [] if etcd is None else [urlsplit(endpoint) for endpoint in etcd.endpoints]
+    return [(url.hostname or "", url.port or 2379) for url in urls]
 
 
 def _backend(options: ServeOptions, directory: DataDirectory) -> Backend:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kvestigate.aio.clock import Clock
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
 from kvestigate.cluster.plane.access.interface import Authenticator, Authorizer
-from kvestigate.cluster.plane.egress.reach import Backends
+from kvestigate.cluster.plane.egress.reach import Backends, Egress
 from kvestigate.cluster.plane.model.kind import Kind, Scene
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import User
@@ -62,8 +62,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """Sent along with the answer."""
 
     @property
-    def backends(self) -> Backends:
-        return self.services.backends
+    def backends(self) -> Egress:
+        """The way to this plane's kubelets, pods and webhooks."""
+        return self.services.backends.of(self.plane.name)
 
     @property
     def issuer(self) -> TokenIssuer:

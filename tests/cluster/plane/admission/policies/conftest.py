@@ -11,6 +11,8 @@ import pytest
 
 from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.access.interface import AllowAll
+from kvestigate.cluster.plane.egress.addresses import Allowance
+from kvestigate.cluster.plane.egress.dialer import Dialer
 from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.store.memory import MemoryBackend
@@ -29,11 +31,15 @@ async def judge() -> AsyncIterator[Judge]:
         yield found
 
 
+def _reaching() -> Backends:
+    return Backends(dialer=Dialer([Allowance.parse("127.0.0.0/8")]))
+
+
 @pytest.fixture
 async def hooked(judge: Judge) -> AsyncIterator[Api]:
     """A plane that can ask webhooks."""
     tokens = StaticTokens({digest(TOKEN): ADMIN})
-    async with Store(MemoryBackend()) as store, aclosing(Backends()) as backends:
+    async with Store(MemoryBackend()) as store, aclosing(_reaching()) as backends:
         yield Api(ApiServer(store, tokens, AllowAll(), random=Random(1), backends=backends))
 
 

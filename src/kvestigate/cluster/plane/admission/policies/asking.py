@@ -24,13 +24,15 @@ from kvestigate.cluster.plane.admission.policies.hooks import (
     VALIDATING,
     Answer,
     CallFailed,
+    CallRefused,
     Hook,
 )
 from kvestigate.cluster.plane.admission.policies.mutation import BINDINGS, Mutation
 from kvestigate.cluster.plane.admission.policies.review import Review
 from kvestigate.cluster.plane.egress import endpoints
+from kvestigate.cluster.plane.egress.dialer import AddressRefused
 from kvestigate.cluster.plane.egress.locate import Known, Outside
-from kvestigate.cluster.plane.egress.reach import Backends
+from kvestigate.cluster.plane.egress.reach import Egress
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.errors import ApiError, ConnectionFailed, DeadlineExceeded, NotFound
 from kvestigate.http.message import Headers, Incoming, Request
@@ -48,7 +50,7 @@ _HEADERS = [
 ]
 
 
-def asking(write: Write, backends: Backends, random: Random) -> Asking | None:
+def asking(write: Write, backends: Egress, random: Random) -> Asking | None:
     """None if the plane has neither webhooks nor mutating policies."""
     known = write.scene.state.collections
     if MUTATING in known or VALIDATING in known or BINDINGS in known:
@@ -59,7 +61,7 @@ def asking(write: Write, backends: Backends, random: Random) -> Asking | None:
 class Asking:
     """One write, on its way past the policies and webhooks of its plane."""
 
-    def __init__(self, write: Write, backends: Backends, random: Random) -> None:
+    def __init__(self, write: Write, backends: Egress, random: Random) -> None:
         self._write = write
         self._backends = backends
         self._random = random
@@ -173,6 +175,8 @@ class Asking:
             async with asyncio.timeout(seconds):
                 answer = await self._post(whom, urlsplit(url).path or "/", data, seconds)
                 body = await answer.read(limit=_ANSWER_LIMIT)
+        except AddressRefused as refusal:
+            raise CallRefused(told + refusal.message) from None
         except (TimeoutError, DeadlineExceeded):
             raise CallFailed(f"{told}context deadline exceeded") from None
         except (ConnectionFailed, errors.InputError) as error:
@@ -198,7 +202,6 @@ class Asking:
             name,
             str(parts.port),
             tls=True,
-            loopback=self._backends.loopback,
         )
         return Known(at, f"{name}.{namespace}.svc", ca)
 

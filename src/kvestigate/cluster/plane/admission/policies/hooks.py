@@ -17,7 +17,14 @@ from kvestigate.cluster.plane.kinds.policies.compilation import BOOL, Compiler, 
 from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.cluster.plane.store.state import Collection, PlaneState
-from kvestigate.errors import API_ERRORS, ApiError, Forbidden, InternalError, from_status
+from kvestigate.errors import (
+    API_ERRORS,
+    ApiError,
+    BadRequest,
+    Forbidden,
+    InternalError,
+    from_status,
+)
 
 _GROUP = "admissionregistration.k8s.io"
 MUTATING = (_GROUP, "mutatingwebhookconfigurations")
@@ -49,6 +56,10 @@ class Hook:
 
 class CallFailed(Exception):
     """A webhook could not be called, or its answer is not a valid AdmissionReview."""
+
+
+class CallRefused(CallFailed):
+    """A webhook is at an address that the server does not connect to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,5 +222,6 @@ def internal(why: str) -> InternalError:
     return InternalError(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
 
 
-def failed(hook: Hook, why: CallFailed) -> InternalError:
-    return internal(f'failed calling webhook "{hook.name}": {why}')
+def failed(hook: Hook, why: CallFailed) -> ApiError:
+    text = f'failed calling webhook "{hook.name}": {why}'
+    return BadRequest(text) if isinstance(why, CallRefused) else internal(text)

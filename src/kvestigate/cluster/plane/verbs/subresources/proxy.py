@@ -10,7 +10,8 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from kvestigate.cluster.plane.egress import endpoints, relay
-from kvestigate.cluster.plane.egress.locate import Address, PodPort, check_proxied, kubelet_of
+from kvestigate.cluster.plane.egress.dialer import AddressRefused
+from kvestigate.cluster.plane.egress.locate import Address, Kubelet, PodPort, kubelet_of
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.errors import ApiError, BadRequest, ServiceUnavailable
 from kvestigate.http import handshake
@@ -36,7 +37,7 @@ class Target(NamedTuple):
         raise BadRequest(f'invalid proxy target "{text}"')
 
 
-Locate = Callable[[Call, Target], Address | PodPort]
+Locate = Callable[[Call, Target], relay.Backend]
 
 
 async def proxy_node(call: Call) -> Response | Upgrade:
@@ -66,6 +67,8 @@ async def _proxy(call: Call, locate: Locate) -> Response | Upgrade:
     request = Request(incoming.method, rest or "/", incoming.query, headers, incoming.body)
     try:
         backend_response = await relay.send(call.backends, address, request)
+    except AddressRefused:
+        raise
     except ApiError as failure:
         why = f"error trying to reach service: {failure.message}"
         raise ServiceUnavailable(why) from failure
@@ -84,18 +87,17 @@ def _split(call: Call) -> tuple[str, str]:
     return before + separator, rest
 
 
-def _relocated(location: str, address: Address | PodPort, base: str) -> str:
+def _relocated(location: str, address: relay.Backend, base: str) -> str:
     """A Location header; a redirect to the backend itself leads through the proxy again."""
     own = location.removeprefix(str(address))
     return f"{base}{own}" if own.startswith("/") and not own.startswith("//") else location
 
 
-def _node(call: Call, target: Target) -> Address:
-    address = kubelet_of(call.plane.state, target.name)
-    if not target.port or target.port == str(address.port):
-        return address
-    check_proxied(address.host, loopback=call.backends.loopback)
-    return Address(address.host, endpoints.port_number(target.port), tls=target.scheme == "https")
+def _node(call: Call, target: Target) -> Kubelet | Address:
+    kubelet = kubelet_of(call.plane.state, target.name)
+    if not target.port or target.port == str(kubelet.port):
+        return kubelet
+    return Address(kubelet.host, endpoints.port_number(target.port), tls=target.scheme == "https")
 
 
 def _pod(call: Call, target: Target) -> PodPort:
@@ -111,5 +113,4 @@ def _service(call: Call, target: Target) -> Address | PodPort:
         target.name,
         target.port,
         tls=target.scheme == "https",
-        loopback=call.backends.loopback,
     )
