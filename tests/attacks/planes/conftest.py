@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,19 @@ class Tenant:
         answer = await self._client.send(request, timeout=60)
         text = (await answer.read()).decode(errors="replace")
         return Reply(answer.status, text.replace(_ENCODED, CANARY))
+
+    async def until(self, collection: str, name: str, met: Callable[[Reply], bool]) -> Reply:
+        """The object as soon as `met` holds."""
+        fields = Headers([("authorization", f"Bearer {self._token}")])
+        watch = Request("GET", collection, "watch=true", fields)
+        async with asyncio.timeout(20):
+            events = await self._client.send(watch, timeout=20)
+            try:
+                while not met(reply := await self.get(f"{collection}/{name}")):
+                    await anext(aiter(events))
+            finally:
+                await events.aclose()
+        return reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from kvestigate.client.inprocess import InProcessIncoming, InProcessTransport
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model import request_info
 from kvestigate.cluster.plane.model.request_info import Visit, root_path
-from kvestigate.cluster.plane.model.user import User
+from kvestigate.cluster.plane.model.user import Insider, User
 from kvestigate.http.message import Request, Response, Upgrade
 
 
@@ -24,7 +24,7 @@ class DirectTransport(InProcessTransport):
         base = root_path(plane)
         super().__init__(self._handle, base_path=base, headers=[agent])
         self._server = server
-        self._user = user
+        self._insider = Insider(plane, user)
 
     async def send(self, request: Request, *, timeout: float | None) -> InProcessIncoming:
         """No time of the loop passes between request and answer, so there is no deadline."""
@@ -34,4 +34,4 @@ class DirectTransport(InProcessTransport):
 
     async def _handle(self, request: Request) -> Response | Upgrade:
         plane, info = request_info.locate(request.method, request.path, request.query)
-        return await self._server.handle(request, Visit(plane, info, self._user))
+        return await self._server.handle(request, Visit(plane, info, insider=self._insider))

@@ -8,7 +8,7 @@ from kvestigate.cluster.plane.admission.policies.evaluation import judge
 from kvestigate.cluster.plane.admission.rules.certificates import forbid_masters, guard_signer
 from kvestigate.cluster.plane.admission.rules.classes import give_ingress_class, give_storage_class
 from kvestigate.cluster.plane.admission.rules.escalation import forbid_escalation
-from kvestigate.cluster.plane.admission.rules.fleets import check_fleet
+from kvestigate.cluster.plane.admission.rules.fleets import check_fleet, record_author
 from kvestigate.cluster.plane.admission.rules.kubelets import restrict_kubelet, taint_new_node
 from kvestigate.cluster.plane.admission.rules.limit_ranges import (
     fill_in_limits,
@@ -45,6 +45,7 @@ CHANGING: dict[ResourceKey, tuple[Rule, ...]] = {
     ("authentication.k8s.io", "tokenrequests"): (restrict_kubelet,),
     ("certificates.k8s.io", "certificatesigningrequests"): (restrict_kubelet,),
     ("coordination.k8s.io", "leases"): (restrict_kubelet,),
+    ("kplane.dev", "fleets"): (record_author,),
     ("networking.k8s.io", "ingresses"): (give_ingress_class,),
     ("policy", "evictions"): (restrict_kubelet,),
     ("resource.k8s.io", "resourceslices"): (restrict_kubelet,),

@@ -35,13 +35,13 @@ from kvestigate.aio.clock import Clock, WallClock
 from kvestigate.cluster.plane.access.authn import impersonation
 from kvestigate.cluster.plane.access.authn.jwt import SigningKey
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
-from kvestigate.cluster.plane.access.interface import Authenticator, Authorizer
+from kvestigate.cluster.plane.access.interface import Authenticated, Authenticator, Authorizer
 from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.front import metrics, routes
 from kvestigate.cluster.plane.front.audit_log import AuditLog
 from kvestigate.cluster.plane.model import request_info
 from kvestigate.cluster.plane.model.request_info import ROOT, RequestInfo, Visit
-from kvestigate.cluster.plane.model.user import User
+from kvestigate.cluster.plane.model.user import Insider, User
 from kvestigate.cluster.plane.request import negotiate
 from kvestigate.cluster.plane.request.call import Call, Services
 from kvestigate.cluster.plane.request.fairness import Fairness
@@ -54,7 +54,7 @@ from kvestigate.cluster.plane.tenancy import clusters
 from kvestigate.cluster.plane.tenancy.environment import contract
 from kvestigate.cluster.plane.tenancy.environment import routes as environment
 from kvestigate.cluster.plane.tenancy.environment.errand import Errand
-from kvestigate.cluster.plane.tenancy.planes import Planes, missing
+from kvestigate.cluster.plane.tenancy.planes import Planes, authorize_creation, missing
 from kvestigate.cluster.plane.verbs import lookup
 from kvestigate.cluster.plane.verbs.lookup import Aggregation
 from kvestigate.cluster.plane.verbs.subresources.registry import PASSED_THROUGH
@@ -100,6 +100,10 @@ class ApiServer:
             fairness=Fairness(),
         )
 
+    async def act(self, insider: Insider, incoming: Request) -> Response | Upgrade:
+        """Answer a request of a part of this server, which acts on one plane only."""
+        return await self.handle(incoming, Visit(insider=insider))
+
     async def handle(self, incoming: Request, visit: Visit | None = None) -> Response | Upgrade:
         """Answer a request. Callers in this process give what they know of it as `visit`."""
         began = time.perf_counter()
@@ -142,15 +146,21 @@ class ApiServer:
         """The plane of a request and the user to act as; ApiError if the user may not.
 
         A plane that does not exist is created, but only after authorization (against the state
-        that a new plane has). Without `create_missing`, or with the header MUST_EXIST, it is
-        NotFound.
+        that a new plane has), and only for those who may create planes. Without
+        `create_missing`, or with the header MUST_EXIST, it is NotFound.
         """
         name = visit.plane
         # Authenticate before the plane is loaded: an unknown client must not cause disk reads.
         loaded = plane = self.planes.store.loaded(name)
-        credential = visit.user or self._services.authenticator.authenticate(
-            incoming, name, lambda: self.planes.times.clock(loaded).now()
-        )
+        credential: Authenticated
+        if visit.insider is None:
+            credential = self._services.authenticator.authenticate(
+                incoming, name, lambda: self.planes.times.clock(loaded).now()
+            )
+        elif visit.insider.plane == name:
+            credential = visit.insider.user
+        else:
+            raise errors.Unauthorized("Unauthorized")
         if plane is None:
             plane = await self.planes.find(name)
         state = self.planes.template if plane is None else plane.state
@@ -165,6 +175,9 @@ class ApiServer:
         if plane is None:
             if not create_missing or (incoming.headers.get(MUST_EXIST) == "true" and name != ROOT):
                 raise missing(name)
+            if name != ROOT and visit.insider is None:
+                root = await self.planes.root_state()
+                authorize_creation(self._services.authorizer, root, visit.user, user)
             plane = await self.planes.open(name)
         return plane, user
 
@@ -185,6 +198,7 @@ class ApiServer:
             info=info,
             form=_form(info, incoming),
             user=user,
+            owner=visit.user or user,
             served=kind,
             notes=visit.notes,
         )

@@ -37,7 +37,7 @@ from kvestigate.cluster.plane.egress.credentials import kubelet_authority, kubel
 from kvestigate.cluster.plane.egress.dialer import Dialer
 from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.front.audit_log import AuditLog
-from kvestigate.cluster.plane.front.data_directory import ADMIN, DataDirectory, new_token
+from kvestigate.cluster.plane.front.data_directory import ADMIN, DataDirectory
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.kinds import types
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
@@ -46,7 +46,7 @@ from kvestigate.cluster.plane.store.interface import Backend
 from kvestigate.cluster.plane.store.memory import MemoryBackend
 from kvestigate.cluster.plane.store.store import Store
 from kvestigate.cluster.plane.tenancy.fleets.calls import Calls
-from kvestigate.cluster.plane.tenancy.fleets.controller import USER, FleetController
+from kvestigate.cluster.plane.tenancy.fleets.controller import FleetController
 from kvestigate.cluster.plane.tenancy.fleets.leadership import Leadership
 from kvestigate.cluster.plane.tenancy.fleets.seeding import Scenarios, no_scenarios
 from kvestigate.cluster.plane.verbs.lookup import Aggregation
@@ -203,15 +203,14 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
         aclosing(backends),
         _audit(options.audit_log) as audit,
     ):
-        fleets_token = new_token()
-        authenticator, authorizer = _access(options, token, fleets_token, issuer)
+        authenticator, authorizer = _access(options, token, issuer)
         api = ApiServer(
             store, authenticator, authorizer, backends=backends, issuer=issuer, audit=audit
         )
         planes = len(store.planes())
-        calls = Calls(api.handle, fleets_token)
+        calls = Calls(api.act)
         leadership = None if options.etcd is None else Leadership(calls, WALL)
-        fleets = FleetController(api.planes, calls, WALL, options.scenarios, leadership)
+        fleets = FleetController(api.planes, calls, authorizer, WALL, options.scenarios, leadership)
         async with (
             options.workers(api),
             fleets.running(),
@@ -323,14 +322,13 @@ async def _audit(path: Path | None) -> AsyncIterator[AuditLog | None]:
 
 
 def _access(
-    options: ServeOptions, token: str, fleets_token: str, issuer: TokenIssuer
+    options: ServeOptions, token: str, issuer: TokenIssuer
 ) -> tuple[Authenticator, Authorizer]:
     owner = User(ADMIN, (MASTERS, AUTHENTICATED))
     if options.auth is Auth.NONE:
         return _AlwaysOwner(owner), AllowAll()
     users = read_tokens(options.token_file) if options.token_file is not None else {}
     users[digest(token)] = owner
-    users[digest(fleets_token)] = User(USER, (MASTERS, AUTHENTICATED))
     return Credentials(users, issuer), Rbac()
 
 

@@ -56,6 +56,8 @@ class Scene(msgspec.Struct, frozen=True):
     now: float
     """Unix seconds, on the plane's clock."""
     subresource: str = ""
+    owner: User | None = None
+    """The user whose credentials were sent; None: `user`, who is not impersonated."""
 
 
 class Kind:

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
-from kvestigate.cluster.plane.model.user import User
+from kvestigate.cluster.plane.model.user import Insider, User
 from kvestigate.errors import BadRequest, NotFound
 from kvestigate.kube.names import label_problems
 
@@ -214,6 +214,8 @@ class Visit:
     info: RequestInfo | None = None
     user: User | None = None
     """The authenticated user; None until authentication succeeds."""
+    insider: Insider | None = None
+    """Who asks, if it is a part of this server: no credentials are sent."""
     impersonated: User | None = None
     """The user that the request is made as, if `user` impersonates another one."""
     allowed: bool = False

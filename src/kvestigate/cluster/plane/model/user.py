@@ -19,4 +19,12 @@ class User:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Insider:
+    """A part of the server itself that acts on one plane, and on no other."""
+
+    plane: str
+    user: User
+
+
 ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))

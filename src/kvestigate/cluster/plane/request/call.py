@@ -54,6 +54,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     form: Representation
     """How the client wants to read the answer."""
     user: User
+    """The user that the request acts as."""
+    owner: User
+    """The user whose credentials were sent; differs from `user` under impersonation."""
     served: Kind
     """The kind at the version that the client speaks."""
     notes: dict[str, str]
@@ -89,7 +92,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         self.services.authorizer.authorize(self.plane.state, self.user, info)
 
     def scene(self, state: PlaneState) -> Scene:
-        return Scene(state, self.user, self.clock.now(), self.info.subresource)
+        return Scene(state, self.user, self.clock.now(), self.info.subresource, self.owner)
 
     def commit(self, mutations: Sequence[Mutation]) -> Awaitable[list[Change]]:
         """Store mutations in the name of the user, all of them or none."""

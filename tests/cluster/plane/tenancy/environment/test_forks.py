@@ -111,10 +111,11 @@ async def test_what_cannot_be_forked_is_refused(
 
 
 FORK = {"nonResourceURLs": ["/fork"], "verbs": ["post"]}
+READ = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["list"]}
 MAKE = {"nonResourceURLs": ["/clusters"], "verbs": ["post"]}
 
 
-async def test_forking_takes_the_right_in_the_plane_and_the_one_to_make_planes(
+async def test_forking_takes_the_rights_to_fork_to_make_planes_and_to_read_everything(
     guarded: Api,
 ) -> None:
     await guarded.post("/clusters", {"id": "alpha"})
@@ -125,6 +126,9 @@ async def test_forking_takes_the_right_in_the_plane_and_the_one_to_make_planes(
     denied = await alpha.post("/fork", {}, **JANE)
     assert (denied.status, 'cannot post path "/clusters"' in denied.body["message"]) == (403, True)
     await grant(guarded, "maker", [MAKE])
+    denied = await alpha.post("/fork", {}, **JANE)
+    assert (denied.status, "cannot list resource" in denied.body["message"]) == (403, True)
+    await grant(alpha, "reader", [READ])
     assert (await alpha.post("/fork", {}, **JANE)).status == 201
 
 

@@ -11,19 +11,17 @@ import pytest
 from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.access.interface import AllowAll
 from kvestigate.cluster.plane.front.server import ApiServer
-from kvestigate.cluster.plane.model.user import MASTERS, User
 from kvestigate.cluster.plane.store.interface import Backend
 from kvestigate.cluster.plane.store.memory import MemoryBackend
 from kvestigate.cluster.plane.store.store import Store
 from kvestigate.cluster.plane.tenancy.fleets.calls import Calls
-from kvestigate.cluster.plane.tenancy.fleets.controller import PATH, USER, FleetController
+from kvestigate.cluster.plane.tenancy.fleets.controller import PATH, FleetController
 from kvestigate.cluster.plane.tenancy.fleets.model import FLEETS
 from kvestigate.errors import BadRequest
 from tests.cluster.plane.conftest import ADMIN, TOKEN, Answer, Api
 from tests.static_tokens import StaticTokens
 from tests.virtual_clock import VirtualClock
 
-CONTROLLER = "controller"
 MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "seeded"}}
 
 
@@ -87,10 +85,11 @@ def is_settled(fleet: Any) -> bool:
 
 
 def harbour_of(store: Store, clock: VirtualClock) -> tuple[Harbour, FleetController]:
-    users = {digest(TOKEN): ADMIN, digest(CONTROLLER): User(USER, (MASTERS,))}
+    users = {digest(TOKEN): ADMIN}
     server = ApiServer(store, StaticTokens(users), AllowAll(), clock=clock, random=Random(1))
-    calls = Calls(server.handle, CONTROLLER)
-    return Harbour(server, clock), FleetController(server.planes, calls, clock, scenarios)
+    calls = Calls(server.act)
+    controller = FleetController(server.planes, calls, AllowAll(), clock, scenarios)
+    return Harbour(server, clock), controller
 
 
 @pytest.fixture

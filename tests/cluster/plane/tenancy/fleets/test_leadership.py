@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from kvestigate.cluster.plane.access.interface import AllowAll
 from kvestigate.cluster.plane.store.memory import MemoryBackend
 from kvestigate.cluster.plane.store.store import Store
 from kvestigate.cluster.plane.tenancy.fleets.calls import Calls
 from kvestigate.cluster.plane.tenancy.fleets.controller import FleetController
 from kvestigate.cluster.plane.tenancy.fleets.leadership import DURATION, PAUSE, Leadership
-from tests.cluster.plane.tenancy.fleets.conftest import CONTROLLER, Harbour, harbour_of
+from tests.cluster.plane.tenancy.fleets.conftest import Harbour, harbour_of
 from tests.virtual_clock import VirtualClock
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kplane-fleets"
@@ -15,9 +16,10 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kplane-fleet
 
 def server(store: Store, clock: VirtualClock) -> tuple[Harbour, FleetController]:
     harbour, _ = harbour_of(store, clock)
-    calls = Calls(harbour.server.handle, CONTROLLER)
+    calls = Calls(harbour.server.act)
     leadership = Leadership(calls, clock)
-    return harbour, FleetController(harbour.server.planes, calls, clock, leadership=leadership)
+    planes = harbour.server.planes
+    return harbour, FleetController(planes, calls, AllowAll(), clock, leadership=leadership)
 
 
 async def holder(harbour: Harbour) -> str:

@@ -9,10 +9,13 @@ import msgspec
 from kvestigate.cluster.plane.access.authz import rbac
 from kvestigate.cluster.plane.access.authz.rules import ALL, Rule, atoms, covered
 from kvestigate.cluster.plane.admission.interface import Write
+from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import MASTERS, User
-from kvestigate.errors import BadRequest, NotFound
+from kvestigate.cluster.plane.store.model import Item
+from kvestigate.cluster.plane.store.state import PlaneState
+from kvestigate.errors import BadRequest, Forbidden, NotFound
 
 _EVERYTHING = (Rule((ALL,), (ALL,), (ALL,)), Rule((ALL,), non_resource_urls=(ALL,)))
 _ROLES = ("roles", "clusterroles")
@@ -28,6 +31,30 @@ def forbid_escalation(write: Write) -> None:
         _check_role(write)
     else:
         _check_binding(write)
+
+
+def authorize_grant(
+    present: PlaneState, later: PlaneState, user: User, plural: str, item: Item
+) -> None:
+    """Forbidden, unless the user could write a role or binding that `later` has at `present`."""
+    if MASTERS in user.groups:
+        return
+    if plural in _ROLES:
+        verb, role_plural, name = "escalate", plural, item.name
+        kind = "Role" if plural == "roles" else "ClusterRole"
+    else:
+        reference = objects.read(item)["roleRef"]
+        kind, name = reference["kind"], reference["name"]
+        verb, role_plural = "bind", _ROLE_KINDS[kind]
+    namespace = item.namespace
+    info = RequestInfo("POST", "", verb, rbac.GROUP, "v1", role_plural, namespace, name)
+    if rbac.allowed(present, user, info):
+        return
+    rules = rbac.index(later).role(kind, namespace, name)
+    owned = list(rbac.index(present).rules(user, namespace))
+    if missing := [atom for atom in atoms(rules) if not covered(atom, owned)]:
+        qualified = f'{plural}.{rbac.GROUP} "{item.name}"'
+        raise Forbidden(f"{qualified} is forbidden: {_attempt(user, missing)}")
 
 
 def _granted(obj: Object) -> Object:

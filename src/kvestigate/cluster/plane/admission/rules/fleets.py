@@ -1,11 +1,21 @@
-"""What the schema of Fleets cannot say: which of their fields have to agree."""
+"""Fleets: who asks for them, and what their schema cannot say.
+
+A Fleet makes planes, and copies them, after the request for it is over. So whoever last changed its
+spec is recorded in it (`AUTHOR`), and what it makes is decided for that person. Its status says
+which planes it may delete: only its controller writes that.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from kvestigate.cluster.plane.access.authz import rbac
 from kvestigate.cluster.plane.admission.interface import Write
-from kvestigate.cluster.plane.model.request_info import ROOT
+from kvestigate.cluster.plane.model.kind import Scene
+from kvestigate.cluster.plane.model.request_info import ROOT, RequestInfo
+from kvestigate.cluster.plane.model.user import MASTERS, User
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
 from kvestigate.kube.fieldpaths import Path
@@ -15,9 +25,59 @@ _WIDTH = 4
 """Digits that follow a prefix."""
 
 
-def check_fleet(write: Write) -> None:
-    if write.operation == "DELETE" or write.info.subresource == "status":
+AUTHOR = "kplane.dev/author"
+"""The annotation with the `Author` of a Fleet."""
+_CREATION = RequestInfo("POST", "/clusters", "post")
+
+
+class Person(msgspec.Struct, frozen=True, omit_defaults=True):
+    name: str
+    groups: tuple[str, ...] = ()
+
+    @property
+    def user(self) -> User:
+        return User(self.name, self.groups)
+
+
+class Author(msgspec.Struct, frozen=True, omit_defaults=True):
+    user: Person
+    owner: Person | None = None
+    """Whose credentials were sent, if `user` was impersonated."""
+
+
+def record_author(write: Write) -> None:
+    """Note who changed the spec; nobody else's word counts for it."""
+    if write.operation == "DELETE":
         return
+    old, meta = write.old, write.new["metadata"]
+    annotations = {**(meta.get("annotations") or {})}
+    annotations.pop(AUTHOR, None)
+    if old is not None and old.get("spec") == write.new.get("spec"):
+        recorded = (old["metadata"].get("annotations") or {}).get(AUTHOR)
+    else:
+        recorded = msgspec.json.encode(_author(write.scene)).decode()
+    if recorded is not None:
+        annotations[AUTHOR] = recorded
+    if annotations or "annotations" in meta:
+        meta["annotations"] = annotations
+
+
+def _author(scene: Scene) -> Author:
+    user = Person(scene.user.name, scene.user.groups)
+    if scene.owner is None or scene.owner is scene.user:
+        return Author(user)
+    return Author(user, Person(scene.owner.name, scene.owner.groups))
+
+
+def check_fleet(write: Write) -> None:
+    if write.operation == "DELETE":
+        return
+    if write.info.subresource == "status":
+        if MASTERS not in write.scene.user.groups:
+            raise write.forbidden("only its controller writes the status of a Fleet")
+        return
+    if write.old is None or write.old.get("spec") != write.new.get("spec"):
+        _check_creation(write)
     name = write.new["metadata"].get("name", "")
     spec = write.new.get("spec")
     found = _problems(name, spec)
@@ -26,6 +86,17 @@ def check_fleet(write: Write) -> None:
     if found:
         resource = write.kind.resource
         raise causes.reject(resource.kind, resource.group, name, found)
+
+
+def _check_creation(write: Write) -> None:
+    """A Fleet creates planes: its author needs the right to, in whatever way they come to be."""
+    scene = write.scene
+    for user in (scene.owner or scene.user, scene.user):
+        if not rbac.allowed(scene.state, user, _CREATION):
+            raise write.forbidden(
+                f'User "{user.name}" cannot {_CREATION.verb} path "{_CREATION.path}", which is '
+                "the right to create planes"
+            )
 
 
 def _problems(fleet: str, spec: Any) -> list[Cause]:

@@ -10,6 +10,7 @@ from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import ChangeType
 from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.cluster.plane.tenancy import timing
+from kvestigate.cluster.plane.tenancy.copying import authorize_restore
 from kvestigate.cluster.plane.tenancy.environment import points
 from kvestigate.cluster.plane.tenancy.environment.errand import Errand
 from kvestigate.http.message import Response
@@ -73,6 +74,7 @@ async def restore(errand: Errand) -> Response:
     state = points.past(plane, back.checkpoint, back.resource_version)
     if back.seed is not None and timing.timing_of(state) is None:
         raise errors.BadRequest(f'seed: plane "{plane.name}" runs on the wall clock')
+    authorize_restore(errand.authorizer, plane.state, state, errand.user)
     errand.planes.workforce.dismiss(plane.name)
     changes = await plane.restore(state, errand.user.name, errand.breathe, errand.clock.now())
     for change in changes:

@@ -17,12 +17,11 @@ from kvestigate.cluster.plane.model.user import User
 from kvestigate.cluster.plane.request.fairness import Fairness
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.store.state import PlaneState
-from kvestigate.cluster.plane.tenancy.planes import Planes
+from kvestigate.cluster.plane.tenancy.planes import Planes, authorize_elsewhere
 from kvestigate.http.message import Request
 
 T = TypeVar("T")
 
-_SERVICE_ACCOUNT = "system:serviceaccount:"
 _TRUTHS = {"": False, "1": True, "true": True, "0": False, "false": False}
 
 
@@ -71,16 +70,5 @@ class Errand:
         return True
 
     def require_elsewhere(self, state: PlaneState, info: RequestInfo) -> None:
-        """Forbidden, unless the request may also do this in another plane.
-
-        Service accounts are of one plane, and whom somebody may impersonate is a matter of
-        one plane too, so in another one neither counts for anything.
-        """
-        if self.owner.name.startswith(_SERVICE_ACCOUNT):
-            raise errors.Forbidden(
-                f'forbidden: User "{self.owner.name}" is of plane "{self.plane.name}" and cannot '
-                f'{info.verb} path "{info.path}" in another',
-                details={},
-            )
-        for user in (self.owner, self.user):
-            self.authorizer.authorize(state, user, info)
+        """Forbidden, unless the request may also do this in another plane."""
+        authorize_elsewhere(self.authorizer, state, self.owner, self.user, info)

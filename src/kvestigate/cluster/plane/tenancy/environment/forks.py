@@ -7,12 +7,14 @@ from random import Random
 from msgspec import Struct
 
 from kvestigate import errors
-from kvestigate.cluster.plane.model.request_info import RequestInfo, root_path
+from kvestigate.cluster.plane.model.request_info import root_path
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.errors import PlaneExists
 from kvestigate.cluster.plane.store.plane import Plane
+from kvestigate.cluster.plane.tenancy.copying import authorize_copy
 from kvestigate.cluster.plane.tenancy.environment.errand import Errand
-from kvestigate.cluster.plane.tenancy.environment.points import past, root_state
+from kvestigate.cluster.plane.tenancy.environment.points import past
+from kvestigate.cluster.plane.tenancy.planes import CREATION
 from kvestigate.http.message import Response
 from kvestigate.kube.names import generate_name, label_problems
 
@@ -35,8 +37,9 @@ class Wanted(Struct, forbid_unknown_fields=True, rename="camel"):
 async def fork(errand: Errand) -> Response:
     wanted = errand.body(Wanted)
     # Whoever creates a plane decides what others find under its name.
-    errand.require_elsewhere(await root_state(errand), RequestInfo("POST", "/clusters", "post"))
+    errand.require_elsewhere(await errand.planes.root_state(), CREATION)
     start = past(errand.plane, wanted.checkpoint, wanted.resource_version)
+    authorize_copy(errand.authorizer, errand.plane.state, start, errand.user)
     made = await _made(errand, wanted, start.revision)
     for plane in made:
         errand.planes.workforce.adopt(plane)

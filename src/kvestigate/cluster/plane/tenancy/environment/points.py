@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvestigate import errors
-from kvestigate.cluster.plane.model.request_info import ROOT, RequestInfo
+from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.request import versions
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.store.state import PlaneState
@@ -73,9 +73,3 @@ async def _other(errand: Errand, name: str) -> Plane:
         raise missing(name)
     errand.require_elsewhere(plane.state, RequestInfo("GET", "/snapshot", "get"))
     return plane
-
-
-async def root_state(errand: Errand) -> PlaneState:
-    """The state of the root plane, whose RBAC decides who may create planes."""
-    root = await errand.planes.find(ROOT)
-    return errand.planes.template if root is None else root.state

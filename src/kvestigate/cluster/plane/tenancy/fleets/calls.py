@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 
-from kvestigate.cluster.plane.model.request_info import root_path
+from kvestigate.cluster.plane.model.request_info import ROOT, root_path
+from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, Insider, User
 from kvestigate.errors import from_status
-from kvestigate.http.message import Handler, Headers, Request, Response
+from kvestigate.http.message import Headers, Request, Response, Upgrade
 
 MANAGER = "kplane-fleets"
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 
 
-class Calls:
-    """Sends requests to planes as the user of a token."""
+USER = User("system:kplane:fleets", (MASTERS, AUTHENTICATED))
+"""The controller, as which it acts on the root plane and on planes that it makes."""
 
-    def __init__(self, handler: Handler, token: str) -> None:
-        self._handler = handler
-        self._authorization = f"Bearer {token}"
+_ROOT = Insider(ROOT, USER)
+
+Act = Callable[[Insider, Request], Awaitable[Response | Upgrade]]
+
+
+class Calls:
+    """Sends requests to planes, each as an identity of that plane."""
+
+    def __init__(self, act: Act) -> None:
+        self._act = act
 
     async def get(self, path: str) -> dict[str, Any]:
         return await self._call("GET", path)
@@ -34,8 +43,9 @@ class Calls:
     async def delete(self, path: str) -> None:
         await self._call("DELETE", path)
 
-    async def apply(self, plane: str, path: str, obj: dict[str, Any]) -> None:
-        await self._call("PATCH", root_path(plane) + path, obj, APPLY, "force=true")
+    async def apply(self, who: Insider, path: str, obj: dict[str, Any]) -> None:
+        path = root_path(who.plane) + path
+        await self._call("PATCH", path, obj, APPLY, "force=true", who)
 
     async def _call(
         self,
@@ -44,18 +54,18 @@ class Calls:
         body: dict[str, Any] | None = None,
         media: str = "application/json",
         query: str = "",
+        who: Insider = _ROOT,
     ) -> dict[str, Any]:
         """The answer of the server; raises what the server refuses."""
         headers = Headers(
             [
-                ("authorization", self._authorization),
                 ("content-type", media),
                 ("user-agent", MANAGER),
             ]
         )
         query = "&".join(filter(None, [query, f"fieldManager={MANAGER}"]))
         content = b"" if body is None else msgspec.json.encode(body)
-        response = await self._handler(Request(method, path, query, headers, content))
+        response = await self._act(who, Request(method, path, query, headers, content))
         assert isinstance(response, Response)  # nothing here is upgraded
         pieces = response.body
         assert isinstance(pieces, bytes | list | tuple)  # nor streamed

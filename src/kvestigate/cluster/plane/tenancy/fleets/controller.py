@@ -1,7 +1,8 @@
 """Brings the planes of every Fleet in line with what it declares.
 
 It watches the Fleets of the root plane from inside the server. What it does to them it does
-through the API, as a user of its own. Before members are made their names are written down as
+through the API, as a user of its own; what it copies and puts into copies is decided for the
+author of the Fleet. Before members are made their names are written down as
 Pending, so that a server that is killed knows at its next start which planes are whose.
 """
 
@@ -18,12 +19,13 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock
+from kvestigate.cluster.plane.access.interface import Authorizer
 from kvestigate.cluster.plane.model.metadata import timestamp
 from kvestigate.cluster.plane.model.request_info import ROOT
 from kvestigate.cluster.plane.store.errors import NoPlane, PlaneExists, StoreError
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.tenancy.fleets import rules
-from kvestigate.cluster.plane.tenancy.fleets.calls import Calls
+from kvestigate.cluster.plane.tenancy.fleets.calls import USER, Calls
 from kvestigate.cluster.plane.tenancy.fleets.definition import definition
 from kvestigate.cluster.plane.tenancy.fleets.leadership import Leadership
 from kvestigate.cluster.plane.tenancy.fleets.model import (
@@ -47,9 +49,6 @@ _log = logging.getLogger(__name__)
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PATH = f"/apis/{GROUP}/{VERSION}/{PLURAL}"
-USER = "system:kplane:fleets"
-"""As whom it acts."""
-
 RETRY_SECONDS = 5.0
 _TOGETHER = 100
 """Planes that are deleted at the same time."""
@@ -60,6 +59,7 @@ class FleetController:
         self,
         planes: Planes,
         calls: Calls,
+        authorizer: Authorizer,
         clock: Clock,
         scenarios: Scenarios = no_scenarios,
         leadership: Leadership | None = None,
@@ -69,7 +69,7 @@ class FleetController:
         self._planes = planes
         self._calls = calls
         self._clock = clock
-        self._seeder = Seeder(planes, calls, scenarios)
+        self._seeder = Seeder(planes, calls, authorizer, scenarios)
         self._dirty: set[str] = set()
         self._due: dict[str, float] = {}
         """When to look again at a Fleet to which nothing has happened."""
@@ -300,7 +300,7 @@ class FleetController:
             "count": 1,
             "firstTimestamp": now,
             "lastTimestamp": now,
-            "source": {"component": USER},
+            "source": {"component": USER.name},
         }
         await self._calls.create("/api/v1/namespaces/default/events", event)
 

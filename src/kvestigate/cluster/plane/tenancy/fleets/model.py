@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from kvestigate.cluster.plane.admission.rules.fleets import AUTHOR, Author
 from kvestigate.cluster.plane.store.model import Item
 
 GROUP, VERSION, PLURAL = "kplane.dev", "v1", "fleets"
@@ -85,12 +86,19 @@ class Metadata(Struct, frozen=True, rename="camel"):
     generation: int = 1
     deletion_timestamp: str = ""
     finalizers: tuple[str, ...] = ()
+    annotations: dict[str, str] = {}
 
 
 class Fleet(Struct, frozen=True):
     metadata: Metadata
     spec: Spec = Spec()
     status: Status = Status()
+
+    @property
+    def author(self) -> Author | None:
+        """Who asked for the present spec; None if nobody was recorded."""
+        recorded = self.metadata.annotations.get(AUTHOR)
+        return None if recorded is None else msgspec.json.decode(recorded, type=Author)
 
     def names(self) -> list[str]:
         """Of the members it should have."""
