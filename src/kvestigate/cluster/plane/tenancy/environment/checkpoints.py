@@ -10,8 +10,8 @@ from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import ChangeType
 from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.cluster.plane.tenancy import timing
-from kvestigate.cluster.plane.tenancy.copying import authorize_restore
 from kvestigate.cluster.plane.tenancy.environment import points
+from kvestigate.cluster.plane.tenancy.environment.copying import authorize_restore
 from kvestigate.cluster.plane.tenancy.environment.errand import Errand
 from kvestigate.http.message import Response
 from kvestigate.kube.names import subdomain_problems

@@ -11,7 +11,7 @@ from kvestigate.cluster.plane.model.request_info import root_path
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.errors import PlaneExists
 from kvestigate.cluster.plane.store.plane import Plane
-from kvestigate.cluster.plane.tenancy.copying import authorize_copy
+from kvestigate.cluster.plane.tenancy.environment.copying import authorize_copy
 from kvestigate.cluster.plane.tenancy.environment.errand import Errand
 from kvestigate.cluster.plane.tenancy.environment.points import past
 from kvestigate.cluster.plane.tenancy.planes import CREATION

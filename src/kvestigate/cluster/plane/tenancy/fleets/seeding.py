@@ -19,7 +19,7 @@ from kvestigate.cluster.plane.model.request_info import ROOT, RequestInfo
 from kvestigate.cluster.plane.model.user import MASTERS, Insider, User
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.store.state import PlaneState
-from kvestigate.cluster.plane.tenancy.copying import authorize_copy
+from kvestigate.cluster.plane.tenancy.environment.copying import authorize_copy
 from kvestigate.cluster.plane.tenancy.environment.points import past
 from kvestigate.cluster.plane.tenancy.fleets.calls import USER, Calls
 from kvestigate.cluster.plane.tenancy.fleets.model import Fleet, Origin, Template
