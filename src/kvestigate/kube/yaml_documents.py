@@ -43,13 +43,18 @@ class Document:
         return f"{self.source}:{self.line}"
 
 
-def load(text: str | bytes, source: str = "-", *, lenient: bool = False) -> list[Document]:
-    """All documents of a text that are not empty. InputError says where it does not parse."""
+def load(
+    text: str | bytes, source: str = "-", *, lenient: bool = False, most: int | None = None
+) -> list[Document]:
+    """All documents of a text that are not empty. InputError says where it does not parse.
+
+    With `most`, a text of more values and brackets than that is refused before it is read.
+    """
     if isinstance(text, bytes):
         text = _decoded(text, source)
     text = text.removeprefix("\ufeff")
     if lenient:
-        return list(_Yaml(text, source, lenient=True).documents())
+        return list(_Yaml(text, source, lenient=True, most=most).documents())
     if text.lstrip()[:1] not in ("{", "["):
         return list(_Yaml(text, source).documents())
     try:
@@ -211,8 +216,15 @@ class _Yaml:
     """One text on its way to documents."""
 
     def __init__(
-        self, text: str, source: str, *, lenient: bool = False, quoting: bool = True
+        self,
+        text: str,
+        source: str,
+        *,
+        lenient: bool = False,
+        quoting: bool = True,
+        most: int | None = None,
     ) -> None:
+        self._most = most
         self._text = text
         self._quoting = quoting
         self._source = source
@@ -230,7 +242,7 @@ class _Yaml:
         import yaml
 
         try:
-            self._check_depth()
+            self._check_size()
             loader = _loader()(self._text)
             try:
                 while loader.check_node():
@@ -254,24 +266,30 @@ class _Yaml:
         except RecursionError as error:
             raise InputError("nested too deeply", where=self._source) from error
 
-    def _check_depth(self) -> None:
-        """Refuses what would overflow the stack of the composer, which is C and has no limit.
+    def _check_size(self) -> None:
+        """Refuses what is too much, or would overflow the stack of the composer, which is C.
 
         No document is nested deeper than it has brackets plus twice its longest line's columns,
-        since block structure must indent. Only one that might be deep is parsed to find out.
+        since block structure must indent, nor has it more values than characters. Only one that
+        might be too deep or too much is parsed to find out.
         """
         longest = max(map(len, self._text.splitlines()), default=0)
-        if self._text.count("[") + self._text.count("{") + 2 * longest < _MAX_DEPTH:
+        deep = self._text.count("[") + self._text.count("{") + 2 * longest >= _MAX_DEPTH
+        most = len(self._text) if self._most is None else self._most
+        if not deep and len(self._text) <= most:
             return
         loader = _loader()(self._text)
         try:
-            depth = 0
+            count = depth = 0
             while loader.check_event():
                 event = loader.get_event()
                 name = type(event).__name__
                 depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+                count += 1
                 if depth > _MAX_DEPTH:
                     raise self._error("nested too deeply", event.start_mark)
+                if count > most + 4:  # those that begin and end the text and its document
+                    raise self._error(f"more than {most} values", event.start_mark)
         finally:
             loader.dispose()
 

@@ -6,7 +6,8 @@ mistakes are told is kube-apiserver's. Nothing here does I/O, and no expression 
 every step of a loop is paid from a budget. Pure.
 """
 
+from kvestigate.kube.cel.budget import Purse
 from kvestigate.kube.cel.failures import CompileError, EvalError, OutOfBudget
 from kvestigate.kube.cel.program import Program, compiled
 
-__all__ = ["CompileError", "EvalError", "OutOfBudget", "Program", "compiled"]
+__all__ = ["CompileError", "EvalError", "OutOfBudget", "Program", "Purse", "compiled"]

@@ -8,8 +8,9 @@ runs the expression; no type and no function is looked up by name any more.
 - **Frame.** Closures take one argument, the frame: a list that holds the budget in slot 0, then the
   variables of the expression (`self`, `oldSelf`), then the variables of loops. The compiler hands
   out slots while it walks, so reading a variable is one index into a list.
-- **Budget.** Every round of a loop (`macros`) takes one from slot 0 and raises `OutOfBudget` below
-  zero. So no expression runs for ever, whatever `cost` estimated before it was accepted.
+- **Budget.** Every call and every round of a loop (`macros`) is paid from slot 0 (`budget`), which
+  raises `OutOfBudget` below zero. So no expression runs for ever or fills the memory, whatever
+  `cost` estimated before it was accepted.
 - **Overloads.** `functions` maps a name to its overloads. If the types of the operands leave one
   overload, its Python function is bound right away (`_direct`). If an operand is `dyn`, the values
   decide at run time (`_dispatching`). `&&`, `||` and `?:` do not evaluate all their operands;
@@ -29,6 +30,7 @@ from typing import Any
 
 from kvestigate.kube import patterns
 from kvestigate.kube.cel import access, types
+from kvestigate.kube.cel.budget import PER_CALL, Price, pay, price
 from kvestigate.kube.cel.failures import NO_OVERLOAD, EvalError, Issue
 from kvestigate.kube.cel.lazy import LAZY
 from kvestigate.kube.cel.library import times
@@ -323,7 +325,7 @@ class Compiler:
         """A conversion of a literal always has the same outcome: see that it has one."""
         if made.type is not ERROR:
             try:
-                made.run([0])
+                made.run([PER_CALL])
             except EvalError as error:
                 self.failure = self.failure or str(error)
 
@@ -375,8 +377,8 @@ class Compiler:
         certain = len(candidates) == 1 and not any(part.type.is_dynamic for part in parts)
         runs = tuple(part.run for part in parts)
         if certain:
-            return Typed(result, _direct(candidates[0].run, runs))
-        return Typed(result, _dispatching(tuple(candidates), runs))
+            return Typed(result, _direct(candidates[0].run, runs, price(name)))
+        return Typed(result, _dispatching(tuple(candidates), runs, price(name)))
 
     def _mismatch(self, name: str, at: int, parts: tuple[Typed, ...], *, is_method: bool) -> Typed:
         shown = [str(part.type) for part in parts]
@@ -397,19 +399,29 @@ def _never(frame: Frame) -> Any:
     raise AssertionError("an expression with mistakes is never run")
 
 
-def _direct(run: Callable[..., Any], operands: tuple[Run, ...]) -> Run:
-    if len(operands) == 1:
-        (only,) = operands
-        return lambda frame: run(only(frame))
-    if len(operands) == 2:
-        first, second = operands
-        return lambda frame: run(first(frame), second(frame))
-    return lambda frame: run(*[operand(frame) for operand in operands])
+def _direct(run: Callable[..., Any], operands: tuple[Run, ...], cost: Price | None) -> Run:
+    values = _paid(operands, cost)
+    return lambda frame: run(*values(frame))
 
 
-def _dispatching(overloads: tuple[Overload, ...], operands: tuple[Run, ...]) -> Run:
-    def run(frame: Frame) -> Any:
+def _paid(operands: tuple[Run, ...], cost: Price | None) -> Callable[[Frame], tuple[Any, ...]]:
+    """The values of the operands of a call, which is paid for."""
+
+    def values(frame: Frame) -> tuple[Any, ...]:
         given = tuple([operand(frame) for operand in operands])
+        pay(frame, 1 if cost is None else cost(given, frame[0]))
+        return given
+
+    return values
+
+
+def _dispatching(
+    overloads: tuple[Overload, ...], operands: tuple[Run, ...], cost: Price | None
+) -> Run:
+    values = _paid(operands, cost)
+
+    def run(frame: Frame) -> Any:
+        given = values(frame)
         for overload in overloads:
             if overload.takes(given):
                 return overload.run(*given)

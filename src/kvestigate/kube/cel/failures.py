@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_LONGEST = 32_768
+"""Characters of a message, after which no further issue is told."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Issue:
@@ -34,7 +37,14 @@ class CompileError(Exception):
 
     def __init__(self, source: str, issues: list[Issue]) -> None:
         self.issues = sorted(issues, key=lambda issue: issue.at)
-        super().__init__("\n".join(issue.shown(source) for issue in self.issues))
+        shown: list[str] = []
+        for issue in self.issues:  # each quotes its line, which may be long
+            shown.append(issue.shown(source))
+            if sum(map(len, shown)) > _LONGEST:
+                break
+        if left_out := len(self.issues) - len(shown):
+            shown.append(f"... and {left_out} more errors")
+        super().__init__("\n".join(shown)[: 4 * _LONGEST])
 
 
 class ConstantError(CompileError):

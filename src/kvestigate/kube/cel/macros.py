@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kvestigate.kube.cel import types
+from kvestigate.kube.cel.budget import ROUND, pay
 from kvestigate.kube.cel.compiler import Compiler, Frame, Run, Typed
-from kvestigate.kube.cel.failures import NO_OVERLOAD, EvalError, OutOfBudget
+from kvestigate.kube.cel.failures import NO_OVERLOAD, EvalError
 from kvestigate.kube.cel.syntax import Call, Ident, Node, Select
 from kvestigate.kube.cel.types import BOOL, DYN, ERROR, INT, Type
 from kvestigate.kube.cel.values import NOTHING, Optional
@@ -31,7 +32,7 @@ def _each(frame: Frame, value: Any) -> Iterable[Any]:
     if not isinstance(value, list | dict):
         raise EvalError(NO_OVERLOAD)
     for element in value:
-        _pay(frame)
+        pay(frame, ROUND)
         yield element
 
 
@@ -40,14 +41,8 @@ def _pairs(frame: Frame, value: Any) -> Iterable[tuple[Any, Any]]:
     if not isinstance(value, list | dict):
         raise EvalError(NO_OVERLOAD)
     for pair in value.items() if isinstance(value, dict) else enumerate(value):
-        _pay(frame)
+        pay(frame, ROUND)
         yield pair
-
-
-def _pay(frame: Frame) -> None:
-    frame[0] -= 1
-    if frame[0] < 0:
-        raise OutOfBudget
 
 
 def _steps(over: Run, slots: tuple[int, ...]) -> Callable[[Frame], Iterable[Any]]:

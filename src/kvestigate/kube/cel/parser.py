@@ -20,8 +20,13 @@ from kvestigate.kube.cel.syntax import (
     qualified,
 )
 
+MAX_LENGTH = 100_000
+"""Characters of an expression; cel-go takes as many."""
 MAX_DEPTH = 64
 """Of brackets, calls and the like inside each other."""
+MAX_CHAIN = 100
+"""Of operators, selections and calls one after the other. `&&` and `||` do not count."""
+TOO_DEEP = "expression recursion limit exceeded"
 
 _STARTS = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, "
@@ -43,8 +48,25 @@ _BINARY: tuple[dict[str, str], ...] = (
 """The operators, from those that bind least to those that bind most."""
 
 
+_LOGICAL = ("_||_", "_&&_")
+_LOGICAL_OF = dict(enumerate(_LOGICAL))
+
+
 def parse(source: str) -> Node:
+    if len(source) > MAX_LENGTH:
+        why = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_LENGTH}"
+        raise CompileError(source[:MAX_LENGTH], [Issue(0, why)])
     return _Parser(source).whole()
+
+
+def _balanced(operator: str, operands: list[Node], places: list[int]) -> Node:
+    """A tree that is as shallow as can be: `&&` and `||` mean the same however they are nested."""
+    if len(operands) == 1:
+        return operands[0]
+    half = len(operands) // 2
+    left = _balanced(operator, operands[:half], places[: half - 1])
+    right = _balanced(operator, operands[half:], places[half:])
+    return Call(places[half - 1], operator, (left, right))
 
 
 class _Parser:
@@ -88,9 +110,7 @@ class _Parser:
     def _expression(self) -> Node:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise CompileError(
-                self._source, [Issue(self._peek().at, "expression recursion limit exceeded")]
-            )
+            raise CompileError(self._source, [Issue(self._peek().at, TOO_DEEP)])
         condition = self._binary(0)
         if question := self._accept("?"):
             first = self._binary(0)
@@ -103,10 +123,24 @@ class _Parser:
         if level == len(_BINARY):
             return self._unary()
         node = self._binary(level + 1)
+        chain = [node]
+        places: list[int] = []
         while operator := _BINARY[level].get(self._operator()):
-            token = self._take()
-            node = Call(token.at, operator, (node, self._binary(level + 1)))
+            places.append(self._take().at)
+            right = self._binary(level + 1)
+            if operator in _LOGICAL:
+                chain.append(right)
+            else:
+                self._lengthen(places)
+                node = Call(places[-1], operator, (node, right))
+        if len(chain) > 1:
+            return _balanced(_LOGICAL_OF[level], chain, places)
         return node
+
+    def _lengthen(self, places: list[int]) -> None:
+        """A chain of operators is as deep a tree as it is long."""
+        if len(places) > MAX_CHAIN:
+            raise CompileError(self._source, [Issue(places[-1], TOO_DEEP)])
 
     def _operator(self) -> str:
         token = self._peek()
@@ -127,8 +161,11 @@ class _Parser:
 
     def _member(self) -> Node:
         node = self._primary()
+        places: list[int] = []
         while True:
             token = self._peek()
+            places.append(token.at)
+            self._lengthen(places)
             if token.kind == ".":
                 node = self._selected(node, self._take())
             elif token.kind == "[":

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
+from kvestigate.kube.cel.budget import PER_CALL, Purse
 from kvestigate.kube.cel.compiler import Compiler, Run
 from kvestigate.kube.cel.extents import Extent
-from kvestigate.kube.cel.failures import CompileError, ConstantError
+from kvestigate.kube.cel.failures import CompileError, ConstantError, Issue, OutOfBudget
 from kvestigate.kube.cel.messages import no_messages
-from kvestigate.kube.cel.parser import parse
+from kvestigate.kube.cel.parser import TOO_DEEP, parse
 from kvestigate.kube.cel.signatures import Functions, functions
 from kvestigate.kube.cel.types import Type
-
-BUDGET = 1_000_000
-"""Rounds of loops that one run may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +27,21 @@ class Program:
     _run: Run
     _slots: int
 
-    def run(self, *values: Any, budget: int = BUDGET) -> Any:
-        """The value, given those of the variables; EvalError if it has none."""
-        frame = [budget, *values]
+    def run(self, *values: Any, budget: int = PER_CALL, purse: Purse | None = None) -> Any:
+        """The value, given those of the variables; EvalError if it has none.
+
+        Raises OutOfBudget if the run would cost more than `budget`, or than is left in `purse`.
+        """
+        granted = budget if purse is None else min(budget, purse.left)
+        frame = [granted, *values]
         frame += [None] * (self._slots - len(frame))
-        return self._run(frame)
+        try:
+            return self._run(frame)
+        except RecursionError:
+            raise OutOfBudget from None
+        finally:
+            if purse is not None:
+                purse.left -= granted - max(frame[0], 0)
 
 
 def compiled(source: str, variables: Mapping[str, Type], *, patches: bool = False) -> Program:
@@ -51,7 +59,10 @@ def _compiled(source: str, variables: tuple[tuple[str, Type], ...], patches: boo
 
     known = messages if patches else no_messages
     compiler = Compiler(_functions(patches), dict(variables), MACROS, known)
-    made = compiler.compile(parse(source))
+    try:
+        made = compiler.compile(parse(source))
+    except RecursionError:
+        raise CompileError(source, [Issue(0, TOO_DEEP)]) from None
     if issues := compiler.issues or compiler.doubts:
         raise CompileError(source, issues)
     if compiler.failure:
@@ -64,10 +75,14 @@ def estimated(source: str, variables: Mapping[str, Type], extent: Extent) -> int
     """What a run may cost at most, if the variables have this extent; of what compiles."""
     from kvestigate.kube.cel.cost import estimate
     from kvestigate.kube.cel.macros import MACROS
+    from kvestigate.kube.cel.sizes import MOST
 
     node, found = parse(source), dict[int, Type]()
     Compiler(_functions(False), variables, MACROS, types=found).compile(node)
-    return estimate(node, found, extent)
+    try:
+        return estimate(node, found, extent)
+    except RecursionError:
+        return MOST
 
 
 @cache

@@ -30,7 +30,10 @@ import time
 from functools import partial
 from random import Random
 
+from msgspec.structs import replace
+
 from kvestigate import errors
+from kvestigate.aio.aside import Aside
 from kvestigate.aio.clock import Clock, WallClock
 from kvestigate.cluster.plane.access.authn import impersonation
 from kvestigate.cluster.plane.access.authn.jwt import SigningKey
@@ -42,7 +45,7 @@ from kvestigate.cluster.plane.front.audit_log import AuditLog
 from kvestigate.cluster.plane.model import request_info
 from kvestigate.cluster.plane.model.request_info import ROOT, RequestInfo, Visit
 from kvestigate.cluster.plane.model.user import Insider, User
-from kvestigate.cluster.plane.request import negotiate
+from kvestigate.cluster.plane.request import body, negotiate, yaml_body
 from kvestigate.cluster.plane.request.call import Call, Services
 from kvestigate.cluster.plane.request.fairness import Fairness
 from kvestigate.cluster.plane.request.negotiate import Representation
@@ -98,6 +101,7 @@ class ApiServer:
             authorizer=authorizer,
             authenticator=authenticator,
             fairness=Fairness(),
+            aside=Aside(),
         )
 
     async def act(self, insider: Insider, incoming: Request) -> Response | Upgrade:
@@ -124,6 +128,8 @@ class ApiServer:
                 response = await self._answer_path(visit, visit.info, incoming)
         except errors.ApiError as error:
             response = answer.failure(error)
+        except RecursionError:
+            response = answer.failure(errors.BadRequest("the request is nested too deeply"))
         except StoreFailed as error:
             _log.error("%s %s: %s", incoming.method, incoming.path, error.message)
             response = answer.failure(
@@ -203,6 +209,9 @@ class ApiServer:
             notes=visit.notes,
         )
         try:
+            if not kind.is_prepared:
+                await call.aside(kind.prepare)
+            call = await _with_yaml(call)
             verb = lookup.find_verb(kind, info, self.aggregation.verbs_of(kind))
             if kind.deprecation:
                 call.warnings.append(kind.deprecation)
@@ -245,6 +254,16 @@ class ApiServer:
         return await routes.respond(
             plane, self.aggregation, self._services.issuer, info, incoming, breathe
         )
+
+
+async def _with_yaml(call: Call) -> Call:
+    """The call with its body parsed, if that would hold others up."""
+    data = call.request.body
+    if len(data) <= yaml_body.SMALL:
+        return call
+    if body.media_type(call.request.headers.get("content-type")) != yaml_body.MEDIA:
+        return call
+    return replace(call, yaml=await call.aside(lambda: yaml_body.parse_yaml(data)))
 
 
 def _form(info: RequestInfo, incoming: Request) -> Representation:

@@ -63,6 +63,9 @@ class Scene(msgspec.Struct, frozen=True):
 class Kind:
     """Generic behaviour of a resource with metadata, maybe a spec and maybe a status."""
 
+    def prepare(self) -> None:
+        """Compile what is compiled once: called before the first use if not `is_prepared`."""
+
     counts_generations: ClassVar[bool] = False
     """`metadata.generation` starts at 1 and grows with every change outside metadata and status."""
     starts_generations: ClassVar[bool] = True
@@ -74,6 +77,10 @@ class Kind:
     """Metadata that such a write leaves as it was all the same."""
     deletes_gracefully: ClassVar[bool] = False
     """A deletion always leaves its time and grace period in the object, even if it is at once."""
+    is_prepared: bool = True
+    """Whether its objects can be read and written without compiling anything first."""
+    takes_long: bool = False
+    """Whether who writes objects can make their validation long: it is done beside the loop."""
     deprecation: str = ""
     """Sent as a warning with every answer."""
     warns_on_update: ClassVar[bool] = True

@@ -32,7 +32,8 @@ import msgspec
 
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request.call import Call
-from kvestigate.errors import BadRequest, InputError, UnsupportedMediaType
+from kvestigate.cluster.plane.request.yaml_body import ParsedYaml, parse_yaml
+from kvestigate.errors import BadRequest, UnsupportedMediaType
 from kvestigate.kube import causes, duplicates
 from kvestigate.kube.duplicates import ONCE, Repeated
 
@@ -45,7 +46,8 @@ ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
 def decode(call: Call) -> Object:
     """The object in the body of a create or update, checked against the path's kind and brought
     into its stored version."""
-    obj, repeated = read(call.request.body, call.request.headers.get("content-type"), call.served)
+    media = call.request.headers.get("content-type")
+    obj, repeated = read(call.request.body, media, call.served, call.yaml)
     if call.served.type is None:
         _check_custom_identity(obj, call)
     if obj.get("metadata") is None:
@@ -73,14 +75,16 @@ def parse(data: bytes, content_type: str, kind: Kind) -> Object:
     return read(data, content_type, kind)[0]
 
 
-def read(data: bytes, content_type: str, kind: Kind) -> tuple[Object, Repeated]:
-    """The object in a body, and the keys that the body repeats."""
-    media = content_type.partition(";")[0].strip() or "application/json"
+def read(
+    data: bytes, content_type: str, kind: Kind, yaml: ParsedYaml | None = None
+) -> tuple[Object, Repeated]:
+    """The object in a body, and the keys that the body repeats. `yaml`: the body, if parsed."""
+    media = media_type(content_type)
     repeated = ONCE
     if media == "application/json":
         value, repeated = _json(data, kind)
     elif media == "application/yaml":
-        value, repeated = _yaml(data, kind)
+        value, repeated = _yaml(data, kind, yaml or parse_yaml(data))
     elif media == PROTOBUF and kind.type is not None:
         value = _protobuf(data, kind)
     else:
@@ -96,6 +100,10 @@ def read(data: bytes, content_type: str, kind: Kind) -> tuple[Object, Repeated]:
         if not isinstance(value.get(field, ""), str | None):
             raise _unrecognized(kind, data, f"{field} is not a string")
     return value, repeated
+
+
+def media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip() or "application/json"
 
 
 class Misfit(Exception):
@@ -229,18 +237,10 @@ def json_problem(error: Exception) -> str:
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def _yaml(data: bytes, kind: Kind) -> tuple[Any, Repeated]:
-    from kvestigate.kube.yaml_documents import complaint, load
-
-    try:
-        documents = load(data.decode(), source="body", lenient=True)
-    except UnicodeDecodeError as error:
-        raise _unrecognized(kind, data, f"yaml: {error}") from None
-    except InputError as error:
-        raise _unrecognized(kind, data, complaint(error)) from None
-    if not documents:
-        return None, ONCE
-    return documents[0].value, duplicates.in_yaml(documents[0].repeated)
+def _yaml(data: bytes, kind: Kind, parsed: ParsedYaml) -> tuple[Any, Repeated]:
+    if parsed.problem:
+        raise _unrecognized(kind, data, parsed.problem)
+    return parsed.value, duplicates.in_yaml(parsed.repeated)
 
 
 def _protobuf(data: bytes, kind: Kind) -> Object:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from random import Random
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from kvestigate.aio.aside import Aside
 from kvestigate.aio.clock import Clock
+from kvestigate.aio.stepped import SteppedLoop
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
 from kvestigate.cluster.plane.access.interface import Authenticator, Authorizer
 from kvestigate.cluster.plane.egress.reach import Backends, Egress
@@ -17,6 +21,7 @@ from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import User
 from kvestigate.cluster.plane.request.fairness import Fairness
 from kvestigate.cluster.plane.request.negotiate import Representation
+from kvestigate.cluster.plane.request.yaml_body import ParsedYaml
 from kvestigate.cluster.plane.store.model import Change, Item, Mutation
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.store.state import PlaneState
@@ -24,6 +29,9 @@ from kvestigate.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from kvestigate.http.message import Request
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
+from kvestigate.kube.cel.budget import scarce
+
+T = TypeVar("T")
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +47,8 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     """Asked by a TokenReview to whom a token belongs."""
     fairness: Fairness
     """Has the planes of a server take turns."""
+    aside: Aside
+    """Has long work done in threads."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +71,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The kind at the version that the client speaks."""
     notes: dict[str, str]
     """Kept in the audit log."""
+    yaml: ParsedYaml | None = None
+    """The body, if it was YAML and large."""
     warnings: list[str] = msgspec.field(default_factory=list)
     """Sent along with the answer."""
 
@@ -85,6 +97,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     def breathe(self) -> Awaitable[None]:
         """Let requests of other planes run if this one has taken long: called between steps."""
         return self.services.fairness.breathe(self.plane.name)
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """The result of pure work that a tenant can make long: it is done beside the loop."""
+        if isinstance(asyncio.get_running_loop(), SteppedLoop):
+            with scarce():  # a loop inside the loop cannot wait for a thread
+                return work()
+        return await self.services.aside.run(self.plane.name, work)
 
     def require(self, verb: str) -> None:
         """Raise Forbidden unless the user may also use this verb on the object."""

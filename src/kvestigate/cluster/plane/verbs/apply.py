@@ -9,16 +9,16 @@ import msgspec
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
+from kvestigate.cluster.plane.request.yaml_body import parse_yaml
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import managed, writing
 from kvestigate.cluster.plane.verbs.update import check_name, check_version
-from kvestigate.errors import AlreadyExists, ApiError, BadRequest, InputError
+from kvestigate.errors import AlreadyExists, ApiError, BadRequest
 from kvestigate.http.message import Response
 from kvestigate.kube import duplicates
 from kvestigate.kube.apply.checking import misfit
 from kvestigate.kube.duplicates import ONCE, Repeated
-from kvestigate.kube.yaml_documents import complaint, load
 
 MEDIA = "application/apply-patch+yaml"
 
@@ -29,7 +29,7 @@ def is_apply(call: Call) -> bool:
 
 
 async def apply(call: Call) -> Response:
-    config = read(call)
+    config = await read(call)
     await call.breathe()
     if call.info.subresource or call.plane.tip.get(call.kind.key, call.namespace, call.info.name):
         return answer.one(call, await _change(call, config))
@@ -39,9 +39,9 @@ async def apply(call: Call) -> Response:
         return answer.one(call, await _change(call, config))
 
 
-def read(call: Call) -> Object:
+async def read(call: Call) -> Object:
     """The configuration in the body, checked against the kind that is served."""
-    config = _decode(call)
+    config = await _decode(call)
     resource = call.served.resource
     if (_text(config, "apiVersion"), _text(config, "kind")) != (
         resource.api_version,
@@ -101,8 +101,8 @@ def applied(call: Call, config: Object, live: Object | None, *, speaking: str = 
     return call.served.to_stored(fitted)
 
 
-def _decode(call: Call) -> Object:
-    config, repeated = _parse(call.request.body)
+async def _decode(call: Call) -> Object:
+    config, repeated = await _parse(call)
     if repeated.warnings:
         strictness = body.strictness(call)
         if strictness == "Strict":
@@ -117,7 +117,8 @@ def _decode(call: Call) -> Object:
     return config
 
 
-def _parse(data: bytes) -> tuple[Any, Repeated]:
+async def _parse(call: Call) -> tuple[Any, Repeated]:
+    data = call.request.body
     try:
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -125,14 +126,12 @@ def _parse(data: bytes) -> tuple[Any, Repeated]:
     else:
         if duplicates.none_in(data, value):
             return value, ONCE
-    try:
-        documents = load(data.decode(errors="replace"), source="body", lenient=True)
-    except InputError as error:
-        why = complaint(error)
-        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {why}") from None
-    if not documents:
-        return None, ONCE
-    return documents[0].value, duplicates.in_yaml(documents[0].repeated)
+    text = data.decode(errors="replace").encode()
+    parsed = await call.aside(lambda: parse_yaml(text))
+    if parsed.problem:
+        why = parsed.problem
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {why}")
+    return parsed.value, duplicates.in_yaml(parsed.repeated)
 
 
 def _type_text(config: Object) -> str:

@@ -23,6 +23,9 @@ same node port until that was done.
 lets the requests of other planes run. A repeated `change` does not: with a busy object, a writer
 that lets others go first every time would lose every race.
 
+**Long work.** What a tenant can make long (expressions, patterns, schemas) is judged in a thread
+beside the loop (`Call.aside`), which is an `await` like any other.
+
 **Memory.** Many writes wait for the disk at a time. While they wait they keep the encoded bytes
 but not the objects, which are hundreds of dicts each. When 64 writers kept theirs, every request
 began in cold memory, and the garbage collector had all of them to look at. This is why preparing
@@ -32,10 +35,11 @@ and committing are two functions, and why `create` drops its references in betwe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kvestigate.cluster.plane.admission.interface import SubresourceObject, Write
 from kvestigate.cluster.plane.admission.policies.asking import Asking, asking
+from kvestigate.cluster.plane.admission.policies.evaluation import BINDINGS as POLICY_BINDINGS
 from kvestigate.cluster.plane.admission.registry import admit, approve, charge
 from kvestigate.cluster.plane.kinds.custom.kind import DEFINITIONS
 from kvestigate.cluster.plane.model import metadata, objects
@@ -55,6 +59,9 @@ from kvestigate.cluster.plane.store.model import (
 from kvestigate.cluster.plane.verbs import managed
 from kvestigate.errors import ApiError, BadRequest
 from kvestigate.kube import causes
+from kvestigate.kube.causes import Cause
+
+T = TypeVar("T")
 
 CONFLICT_RETRIES = 5
 """How often a change is tried, if the client did not name the revision to change."""
@@ -97,7 +104,7 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     await call.breathe()
     write = _write(call, "CREATE", kind, obj, None, call.scene(call.plane.tip))
     admit(write)
-    webhooks = asking(write, call.backends, call.random)
+    webhooks = asking(write, call.backends, call.random, call.aside)
     if webhooks is not None and await _mutate_new(webhooks, kind, obj, submitted_status):
         metadata.merge_owners(obj, call.warnings)
     await call.breathe()
@@ -105,25 +112,55 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     scene = write.scene = call.scene(call.plane.tip)
     # After admission: what the server derives (a pod's QoS class) depends on what rules added.
     kind.on_create(obj, scene)
-    judge = call.served.judge
-    problems = metadata.check(obj["metadata"], kind)
-    problems += judge.validate(obj, scene)
-    problems += judge.validate_create(obj, scene)
-    if call.served is not judge:
-        problems += call.served.validate_create(obj, scene)
+    problems = await _unhurried(call, lambda: _problems_of_new(call, obj, scene))
     if problems:
         await call.breathe()
         raise causes.reject(
             kind.resource.kind, kind.resource.group, obj["metadata"].get("name", ""), problems
         )
     call.warnings.extend(kind.warnings(obj))
-    approve(write)
+    waited = await _approve(call, write)
     if webhooks is not None:
         await webhooks.validate()
+    if waited or webhooks is not None:
         write.scene = call.scene(call.plane.tip)
         kind.recheck(obj, None, write.scene)
     charge(write)
     return New(objects.put(obj, kind, expect=0), write.extra)
+
+
+def _problems_of_new(call: Call, obj: Object, scene: Scene) -> list[Cause]:
+    judge = call.served.judge
+    problems = metadata.check(obj["metadata"], call.kind)
+    problems += judge.validate(obj, scene)
+    problems += judge.validate_create(obj, scene)
+    if call.served is not judge:
+        problems += call.served.validate_create(obj, scene)
+    return problems
+
+
+def _problems_of_change(
+    call: Call, new: Object, old: Object, scene: Scene, *, status: bool
+) -> list[Cause]:
+    judge = call.served.judge
+    problems = metadata.check_changed(new, old, call.kind)
+    validate = judge.validate_status if status else judge.validate_changed
+    problems += validate(new, old, scene)
+    return problems
+
+
+async def _unhurried(call: Call, work: Callable[[], T]) -> T:
+    """The result of judging an object: beside the loop, if that can be made long."""
+    return await call.aside(work) if call.served.takes_long else work()
+
+
+async def _approve(call: Call, write: Write) -> bool:
+    """Ask the rules and policies that may only refuse; whether that took an `await`."""
+    if write.kind.takes_long or POLICY_BINDINGS in write.scene.state.collections:
+        await call.aside(lambda: approve(write))
+        return True
+    approve(write)
+    return write.served.takes_long
 
 
 async def _mutate_new(
@@ -150,12 +187,12 @@ async def pass_admission(
 
     `check` validates between the rules that may change the object and those that may not.
     """
-    webhooks = asking(write, call.backends, call.random)
+    webhooks = asking(write, call.backends, call.random, call.aside)
     admit(write)
     if webhooks is not None:
         await webhooks.mutate(admit)
     check()
-    approve(write)
+    await _approve(call, write)
     if webhooks is not None:
         await webhooks.validate()
 
@@ -214,7 +251,7 @@ async def _prepare_update(
     scene = call.scene(call.plane.tip)
     write = _write(call, "UPDATE", kind, new, old, scene)
     write.shown_as = shown_as
-    webhooks = asking(write, call.backends, call.random)
+    webhooks = asking(write, call.backends, call.random, call.aside)
     # On an update, the rules that are built in see the object after webhooks changed it.
     if webhooks is not None and await webhooks.mutate(lambda write: None):
         metadata.merge_owners(new, call.warnings)
@@ -223,19 +260,18 @@ async def _prepare_update(
     admit(write)
     if kind.counts_generations and not status:
         metadata.advance_generation(new, old, kind)
-    problems = metadata.check_changed(new, old, kind)
-    if status:
-        problems += call.served.judge.validate_status(new, old, scene)
-    else:
-        problems += call.served.judge.validate_changed(new, old, scene)
+    problems = await _unhurried(
+        call, lambda: _problems_of_change(call, new, old, scene, status=status)
+    )
     if problems:
         resource = kind.resource
         raise causes.reject(resource.kind, resource.group, new["metadata"]["name"], problems)
     if not status:
-        call.warnings.extend(kind.update_warnings(new, old))
-    approve(write)
+        call.warnings.extend(await _unhurried(call, lambda: kind.update_warnings(new, old)))
+    waited = await _approve(call, write)
     if webhooks is not None:
         await webhooks.validate()
+    if waited or webhooks is not None:
         write.scene = call.scene(call.plane.tip)
         kind.recheck(new, old, write.scene)
     charge(write)

@@ -12,6 +12,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -50,18 +51,28 @@ _HEADERS = [
 ]
 
 
-def asking(write: Write, backends: Egress, random: Random) -> Asking | None:
+T = TypeVar("T")
+
+
+class RunAside(Protocol):
+    async def __call__(self, work: Callable[[], T]) -> T:
+        """The result of `work`, which is done beside the loop."""
+
+
+def asking(write: Write, backends: Egress, random: Random, aside: RunAside) -> Asking | None:
     """None if the plane has neither webhooks nor mutating policies."""
     known = write.scene.state.collections
     if MUTATING in known or VALIDATING in known or BINDINGS in known:
-        return Asking(write, backends, random)
+        return Asking(write, backends, random, aside)
     return None
 
 
 class Asking:
     """One write, on its way past the policies and webhooks of its plane."""
 
-    def __init__(self, write: Write, backends: Egress, random: Random) -> None:
+    def __init__(self, write: Write, backends: Egress, random: Random, aside: RunAside) -> None:
+        """`aside` runs expressions beside the loop."""
+        self._aside = aside
         self._write = write
         self._backends = backends
         self._random = random
@@ -74,7 +85,7 @@ class Asking:
         """
         policies = Mutation(self._write)
         webhooks = [_Asked(hook) for hook in self._chosen(MUTATING)]
-        changed = policies.run()
+        changed = await self._run(policies)
         for position, webhook in enumerate(webhooks):
             webhook.changed = await self._mutate(webhook.hook)
             if webhook.changed:
@@ -85,12 +96,22 @@ class Asking:
             return False
         before = msgspec.json.encode(self._write.new) if webhooks else b""
         rules(self._write)
-        policies.run(again=True)
+        await self._run(policies, again=True)
         touched = bool(webhooks) and before != msgspec.json.encode(self._write.new)
         for webhook in webhooks:
             if webhook.is_repeated(touched=touched):
                 await self._mutate(webhook.hook)
         return True
+
+    async def _run(self, policies: Mutation, *, again: bool = False) -> bool:
+        if BINDINGS not in self._write.scene.state.collections:
+            return False
+        return await self._aside(lambda: policies.run(again=again))
+
+    async def _concern(self, hook: Hook, review: Review) -> matching.Target | None:
+        if not hook.conditions:
+            return hooks.concern(hook, review)
+        return await self._aside(lambda: hooks.concern(hook, review))
 
     async def validate(self) -> None:
         """Let webhooks refuse the write."""
@@ -98,7 +119,7 @@ class Asking:
         if not chosen:
             return
         review = Review(self._write)
-        targets = [(hook, hooks.concern(hook, review)) for hook in chosen]
+        targets = [(hook, await self._concern(hook, review)) for hook in chosen]
         async with asyncio.TaskGroup() as group:
             verdicts = [
                 group.create_task(self._judge(hook, review, target))
@@ -129,7 +150,7 @@ class Asking:
     async def _mutate(self, hook: Hook) -> bool | None:
         """True if the webhook changed the object; None if the webhook was not called."""
         review = Review(self._write, early=True)
-        target = hooks.concern(hook, review)
+        target = await self._concern(hook, review)
         if target is None:
             return None
         try:

@@ -14,7 +14,7 @@ from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, User
-from kvestigate.kube.cel import EvalError, OutOfBudget, Program
+from kvestigate.kube.cel import EvalError, OutOfBudget, Program, Purse
 from kvestigate.kube.cel.library import times
 from kvestigate.kube.cel.library.authorization import (
     Authorizer,
@@ -24,7 +24,13 @@ from kvestigate.kube.cel.library.authorization import (
 )
 from kvestigate.kube.cel.values import LateFields
 
-Values = dict[str, Any]
+
+class Values(dict[str, Any]):
+    """The values of the variables, and what all expressions about them may cost together."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.purse = Purse()
 
 
 class Unclear(Exception):
@@ -49,15 +55,17 @@ def values(
         name=review.name,
     )
     authorizer = Authorizer(lambda question: _decide(review, question))
-    found: Values = {
-        "object": new,
-        "oldObject": old,
-        "request": review.request(address, kind),
-        "namespaceObject": _namespace(review),
-        "params": param,
-        "authorizer": authorizer,
-        "authorizer.requestResource": ResourceCheck(authorizer.decide, about),
-    }
+    found = Values(
+        {
+            "object": new,
+            "oldObject": old,
+            "request": review.request(address, kind),
+            "namespaceObject": _namespace(review),
+            "params": param,
+            "authorizer": authorizer,
+            "authorizer.requestResource": ResourceCheck(authorizer.decide, about),
+        }
+    )
     found["variables"] = Variables(variables or {}, found)
     return found
 
@@ -68,7 +76,7 @@ class Variables(LateFields):
     def __init__(self, expressions: Mapping[str, Expression], known: Values) -> None:
         self._expressions = expressions
         self._values = known
-        self._known: Values = {}
+        self._known: dict[str, Any] = {}
 
     def field(self, key: str) -> Any:
         if key not in self._known:
@@ -113,7 +121,7 @@ def hold(expressions: Iterable[Expression], known: Values) -> bool:
 
 
 def _run(program: Program, known: Values) -> Any:
-    return program.run(*[known[name] for name in program.names])
+    return program.run(*[known[name] for name in program.names], purse=known.purse)
 
 
 def _namespace(review: Review) -> Object | None:

@@ -31,6 +31,7 @@ _KINDS = ("kind", "listKind")
 
 
 class DefinitionKind(Kind):
+    takes_long = True
     has_plain_finalizers = True
     status_carries_metadata = True
     counts_generations = True

@@ -56,6 +56,7 @@ class CustomKind(Kind):
     indexes_fields = False
 
     def __init__(self, resource: Resource, version: Object, *, changed: bool, ending: bool) -> None:
+        self.is_prepared = False
         self.selectable = tuple(_selectable(version))
         super().__init__(resource)
         self.schema = (version.get("schema") or {}).get("openAPIV3Schema") or _OPEN
@@ -68,6 +69,20 @@ class CustomKind(Kind):
         if version.get("deprecated"):
             usual = f"{resource.api_version} {resource.kind} is deprecated"
             self.deprecation = version.get("deprecationWarning") or usual
+
+    @cached_property
+    def takes_long(self) -> bool:  # type: ignore[override] # a fact of the definition
+        """Whether the schema has rules or patterns."""
+        text = msgspec.json.encode(self.schema)
+        return b'"x-kubernetes-validations"' in text or b'"pattern"' in text
+
+    def prepare(self) -> None:
+        """Compile all that the first object of the kind needs."""
+        self.structure  # noqa: B018 - cached from now on
+        self._check  # noqa: B018
+        self._rules  # noqa: B018
+        self._known  # noqa: B018
+        self.is_prepared = True
 
     # Compiling a large schema takes a while: whoever writes the first object waits for it, not
     # everybody in the plane.
@@ -230,7 +245,7 @@ def _added(check: Callable[[Object], list[Cause]], new: Object, old: Object) -> 
     found = check(new)
     if not found:
         return found
-    known = check(old)
+    known = set(check(old))
     return [
         cause
         for cause in found

@@ -12,7 +12,7 @@ from typing import Any
 
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
-from kvestigate.kube.cel import CompileError, EvalError, OutOfBudget, Program, compiled
+from kvestigate.kube.cel import CompileError, EvalError, OutOfBudget, Program, Purse, compiled
 from kvestigate.kube.cel import schema as cel_schema
 from kvestigate.kube.cel.failures import NO_OVERLOAD
 from kvestigate.kube.cel.types import Type, optional_of
@@ -47,29 +47,29 @@ class Rule:
     def text(self) -> str:
         return str(self.declared.get("message") or self.declared["rule"]).strip()
 
-    def judge(self, value: Any, before: Any, shown: Any, path: str) -> Cause | None:
+    def judge(self, value: Any, before: Any, shown: Any, path: str, purse: Purse) -> Cause | None:
         """What is wrong with the value, which was `before`; None if it is as it should be."""
         if self.declared.get("optionalOldSelf"):
             before = NOTHING if before is _ABSENT else Optional(True, before)
         given = (value, before) if self.about_change else (value,)
         try:
-            if self.program.run(*given) is True:
+            if self.program.run(*given, purse=purse) is True:
                 return None
         except EvalError as error:
             return causes.invalid(path or "<nil>", self.kind, self._failure(str(error)))
         except OutOfBudget:
             return causes.invalid(path or "<nil>", self.kind, _COSTLY + self.text)
-        return self._refusal(self._told_message(given), shown, path)
+        return self._refusal(self._told_message(given, purse), shown, path)
 
     def _failure(self, why: str) -> str:
         if why == NO_OVERLOAD:
             return _UNCLEAR + self.text
         return f"{why} evaluating rule: {self.text}"
 
-    def _told_message(self, given: tuple[Any, ...]) -> str:
+    def _told_message(self, given: tuple[Any, ...], purse: Purse) -> str:
         if self.message is not None:
             try:
-                made = self.message.run(*given)
+                made = self.message.run(*given, purse=purse)
             except (EvalError, OutOfBudget):
                 made = ""
             if isinstance(made, str) and made.strip() and "\n" not in made:
@@ -153,6 +153,8 @@ def _rules(schema: Schema, type_: Type) -> Iterator[Rule]:
 
 @dataclass(slots=True)
 class Findings:
+    purse: Purse = field(default_factory=Purse)
+    """What all rules about the object pay from."""
     wrong: list[Cause] = field(default_factory=list)
     excused: list[Cause] = field(default_factory=list)
     """Refused by a rule, but as it was before."""
@@ -194,7 +196,7 @@ def _ask(node: Node, new: Any, old: Any, path: str, findings: Findings) -> None:
     for rule in node.rules:
         if rule.about_change and old is _ABSENT and not rule.declared.get("optionalOldSelf"):
             continue
-        cause = rule.judge(value, before, new, path)
+        cause = rule.judge(value, before, new, path, findings.purse)
         if cause is not None:
             excused = unchanged and not rule.about_change
             (findings.excused if excused else findings.wrong).append(cause)

@@ -21,6 +21,7 @@ Names = Mapping[str, Sequence[str]]
 
 
 class DeviceClassKind(Kind):
+    takes_long = True
     counts_generations = True
     returns_deleted = True
 
@@ -36,6 +37,7 @@ class DeviceClassKind(Kind):
 
 
 class ResourceClaimKind(Kind):
+    takes_long = True
     returns_deleted = True
 
     def default(self, obj: Object) -> None:
@@ -53,6 +55,7 @@ class ResourceClaimKind(Kind):
 
 
 class ResourceClaimTemplateKind(Kind):
+    takes_long = True
     returns_deleted = True
 
     def default(self, obj: Object) -> None:

@@ -29,6 +29,7 @@ _NOT_FOUND_ACTIONS = ("Deny", "Allow")
 
 
 class AdmissionPolicyKind(Kind):
+    takes_long = True
     has_plain_finalizers = True
     counts_generations = True
     updates_unconditionally = False

@@ -25,6 +25,7 @@ _QUALIFIED_MIN = 3
 class WebhooksKind(Kind):
     """ValidatingWebhookConfigurations; mutating ones add little."""
 
+    takes_long = True
     has_plain_finalizers = True
     counts_generations = True
     updates_unconditionally = False

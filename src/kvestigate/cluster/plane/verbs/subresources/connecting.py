@@ -32,10 +32,11 @@ _STREAMS = ("stdin", "stdout", "stderr", "tty")
 async def admit_connection(call: Call) -> None:
     """Ask policies and webhooks, before it is checked whether the pod or node exists."""
     write = _write(call)
-    webhooks = asking(write, call.backends, call.random)
+    webhooks = asking(write, call.backends, call.random, call.aside)
     if webhooks is not None:
         await webhooks.mutate(lambda write: None)
-    evaluation.judge(write)
+    if evaluation.BINDINGS in write.scene.state.collections:
+        await call.aside(lambda: evaluation.judge(write))
     if webhooks is not None:
         await webhooks.validate()
 

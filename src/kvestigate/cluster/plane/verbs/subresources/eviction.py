@@ -48,7 +48,7 @@ async def create_eviction(call: Call) -> Response:
 def _decode(call: Call) -> Object:
     request = call.request
     media = request.headers.get("content-type")
-    eviction, repeated = body.read(request.body, media, EVICTION)
+    eviction, repeated = body.read(request.body, media, EVICTION, call.yaml)
     if eviction.get("apiVersion") == "policy/v1beta1":
         eviction["apiVersion"] = "policy/v1"  # the same fields
     if not isinstance(eviction.get("metadata"), dict):

@@ -90,7 +90,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
         applies = applying.is_apply(call)
         call.check_write(applies=applies)
         if applies:
-            item = await _apply(call, applying.read(as_scale), scaling)
+            item = await _apply(call, await applying.read(as_scale), scaling)
             return _answer(call, item, scaling)
         change = patching.read(as_scale)
 
