@@ -77,7 +77,7 @@ class _Twice:
     __slots__ = ("values",)
 
     def __init__(self, *values: Any) -> None:
-        self.values = values
+        self.values = list(values)
 
 
 _DIVISIBLE = (dict, list, _Twice)
@@ -96,7 +96,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if key not in found:
             found[key] = value
         elif isinstance(found[key], _Twice):
-            found[key] = _Twice(*found[key].values, value)
+            found[key].values.append(value)
         else:
             found[key] = _Twice(found[key], value)
     return found
@@ -131,7 +131,6 @@ def _resolved(value: Any, path: str, paths: list[str], *, merging: bool) -> Any:
 def _merged(before: Any, after: Any) -> Any:
     if not isinstance(before, dict) or not isinstance(after, dict):
         return after
-    merged = dict(before)
-    for key, value in after.items():
-        merged[key] = _merged(before[key], value) if key in before else value
-    return merged
+    for key, value in after.items():  # in place: nobody else has them, and there may be many
+        before[key] = _merged(before[key], value) if key in before else value
+    return before

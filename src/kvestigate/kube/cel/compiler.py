@@ -49,7 +49,7 @@ from kvestigate.kube.cel.syntax import (
     qualified,
 )
 from kvestigate.kube.cel.types import DYN, ERROR, Type
-from kvestigate.kube.cel.values import TypeValue
+from kvestigate.kube.cel.values import TypeValue, Uint
 from kvestigate.kube.patterns import InvalidPattern
 
 Frame = list[Any]
@@ -173,6 +173,8 @@ class Compiler:
         value = node.value
         if type(value) is int and not -(2**63) <= value < 2**63:
             return self.wrong(node.at, "invalid int literal")
+        if type(value) is Uint and value >= 2**64:
+            return self.wrong(node.at, "invalid uint literal")
         return Typed(_LITERAL_TYPES.get(type(value), types.UINT), lambda frame: value)
 
     def _ident(self, node: Ident) -> Typed:

@@ -39,6 +39,7 @@ _ESCAPE = re.compile(
     r"|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|(?P<octal>[0-3][0-7]{2})|(?P<bad>.?))",
     re.DOTALL,
 )
+_DIGITS = 100
 _PLAIN = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
 
 
@@ -69,10 +70,15 @@ def _token(source: str, match: re.Match[str]) -> Token:
     if match["float"]:
         return Token("float", text, at, float(text))
     if match["uint"]:
-        return Token("uint", text, at, Uint(int(text[:-1], 0 if "x" in text else 10)))
+        return Token("uint", text, at, Uint(_whole(text[:-1])))
     if match["int"]:
-        return Token("int", text, at, int(text, 0 if "x" in text else 10))
+        return Token("int", text, at, _whole(text))
     return _quoted(source, match)
+
+
+def _whole(digits: str) -> int:
+    """The number; one that is too large for all types, if there are very many digits."""
+    return int(digits, 0 if "x" in digits else 10) if len(digits) <= _DIGITS else 1 << 64
 
 
 def _quoted(source: str, match: re.Match[str]) -> Token:

@@ -10,7 +10,7 @@ from typing import Any
 from kvestigate.kube.cel.budget import PER_CALL, Purse
 from kvestigate.kube.cel.compiler import Compiler, Run
 from kvestigate.kube.cel.extents import Extent
-from kvestigate.kube.cel.failures import CompileError, ConstantError, Issue, OutOfBudget
+from kvestigate.kube.cel.failures import CompileError, ConstantError, EvalError, Issue, OutOfBudget
 from kvestigate.kube.cel.messages import no_messages
 from kvestigate.kube.cel.parser import TOO_DEEP, parse
 from kvestigate.kube.cel.signatures import Functions, functions
@@ -39,6 +39,8 @@ class Program:
             return self._run(frame)
         except RecursionError:
             raise OutOfBudget from None
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise EvalError(f"no value: {error}") from error  # what no function has thought of
         finally:
             if purse is not None:
                 purse.left -= granted - max(frame[0], 0)

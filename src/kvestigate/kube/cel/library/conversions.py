@@ -12,6 +12,7 @@ from kvestigate.kube.cel.signatures import Library
 from kvestigate.kube.cel.values import NANO, Duration, Timestamp, Uint, number_text
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 1_000
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?[Ii]nf|NaN")
 _BOOLEANS = {
     **dict.fromkeys(("1", "t", "true", "TRUE", "True"), True),
@@ -47,14 +48,19 @@ def _uint_of_double(value: float) -> Uint:
     return Uint(int(value))
 
 
+def _is_short_integer(text: str) -> bool:
+    """Whether Python reads it: thousands of digits are an error of its own."""
+    return len(text) <= _MOST_DIGITS and _INTEGER.fullmatch(text) is not None
+
+
 def _parsed_int(text: str) -> int:
-    if not _INTEGER.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
+    if not _is_short_integer(text) or not -(2**63) <= int(text) < 2**63:
         raise _unconvertible("string", "int")
     return int(text)
 
 
 def _parsed_uint(text: str) -> Uint:
-    if not _INTEGER.fullmatch(text) or text[0] in "+-" or int(text) >= 2**64:
+    if not _is_short_integer(text) or text[0] in "+-" or int(text) >= 2**64:
         raise _unconvertible("string", "uint")
     return Uint(text)
 

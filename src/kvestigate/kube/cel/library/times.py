@@ -22,6 +22,8 @@ _UNITS = {
     "h": 3600 * NANO,
 }
 _PART = re.compile(r"([0-9]++(?:\.[0-9]*+)?|\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
+_LONGEST = 256
+"""Characters of a duration."""
 _DURATION = re.compile(rf"([+-]?)((?:{_PART.pattern})+|0)")
 _TIMESTAMP = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
@@ -31,7 +33,7 @@ _OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)")
 
 def duration(text: str) -> Duration:
     """As Go writes them: `1h30m`, `-1.5s`."""
-    match = _DURATION.fullmatch(text)
+    match = _DURATION.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
         raise EvalError("type conversion error from 'string' to 'google.protobuf.Duration'")
     nanos = sum(int(Fraction(count) * _UNITS[unit]) for count, unit in _PART.findall(match[2]))
