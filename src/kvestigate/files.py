@@ -1,8 +1,10 @@
-"""Files that are whole or not there: the one way in which we write those we keep."""
+"""Files that are whole or not there, and its owner's alone: how we write those we keep."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -13,6 +15,33 @@ def home() -> Path | None:
         return Path.home()
     except RuntimeError:
         return None
+
+
+def private_directory(path: Path) -> None:
+    """Make a directory that only its owner can use, whatever it was before. Raises OSError.
+
+    One in which everybody may put files, such as /tmp, is not made private but refused.
+    """
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.stat().st_mode & stat.S_ISVTX:
+        raise PermissionError(errno.EPERM, "the directory is shared with other users", str(path))
+    path.chmod(0o700)
+
+
+def private_file(path: Path, flags: int) -> int:
+    """The descriptor of a file that only its owner can use, whatever it was before.
+
+    `flags` are those of `os.open`. Devices and pipes stay as they are. Raises OSError.
+    """
+    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISREG(mode) and stat.S_IMODE(mode) != 0o600:
+            os.fchmod(descriptor, 0o600)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def replace_file(path: Path, content: bytes, *, mode: int | None = None) -> None:

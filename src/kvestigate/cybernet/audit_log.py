@@ -16,6 +16,7 @@ from kvestigate.cybernet.quotas import Usage
 from kvestigate.cybernet.refusals import Unavailable
 from kvestigate.cybernet.spec import AuditSpec
 from kvestigate.errors import UsageError
+from kvestigate.files import private_file
 from kvestigate.kube.redaction import names_a_secret
 from kvestigate.operation import Touched
 from kvestigate.workspace.uploads import Upload
@@ -94,8 +95,8 @@ class AuditLog:
             self._descriptor = -1
 
     def _open(self) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        self._descriptor = os.open(self._path, flags, 0o600)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        self._descriptor = private_file(self._path, flags)
 
     def _check(self) -> None:
         """Somebody may have moved the file away: then a new one is begun."""

@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 from kvestigate.errors import InputError, UsageError
-from kvestigate.files import replace_file
+from kvestigate.files import private_directory, private_file, replace_file
 from kvestigate.kube.names import label_problems
 
 
@@ -140,7 +140,7 @@ class ClusterDirectory:
         _make(self.path.parent)
         lock = self.path.with_name(f".{self.name}.lock")
         try:
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = private_file(lock, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise _unusable(lock, error) from error
         try:
@@ -163,7 +163,7 @@ class ClusterDirectory:
         if not self.path.is_dir():
             yield None
             return
-        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = private_file(self.path / "lock", os.O_RDWR | os.O_CREAT)
         try:
             yield descriptor
         finally:
@@ -172,7 +172,7 @@ class ClusterDirectory:
 
 def _make(path: Path) -> None:
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_directory(path)
     except OSError as error:
         raise _unusable(path, error) from error
 

@@ -14,6 +14,7 @@ import msgspec
 
 from kvestigate.cluster.assembly.directory import ClusterDirectory, Record, Shape
 from kvestigate.errors import DeadlineExceeded, KvestigateError
+from kvestigate.files import private_file
 
 START_SECONDS = 30.0
 _NODE_SECONDS = 0.05
@@ -82,7 +83,7 @@ def _end(cluster: ClusterDirectory, pid: int) -> None:
 def _spawn(cluster: ClusterDirectory, ready: int) -> int:
     """The pid of the cluster's process, in a session of its own: it outlives us."""
     os.set_inheritable(ready, True)
-    log = os.open(cluster.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    log = private_file(cluster.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     arguments = ["-m", "kvestigate.cluster.assembly.daemon", str(cluster.path), str(ready)]
     try:
         return os.posix_spawn(

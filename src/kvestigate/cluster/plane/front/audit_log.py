@@ -19,6 +19,7 @@ from kvestigate.cluster.plane.model.metadata import micro_timestamp
 from kvestigate.cluster.plane.model.request_info import RequestInfo, Visit
 from kvestigate.cluster.plane.model.user import User
 from kvestigate.errors import UsageError
+from kvestigate.files import private_file
 from kvestigate.http.message import Request, Response, Upgrade
 
 _log = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class AuditLog:
         os.close(self._file)
 
     def _open(self) -> None:
-        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._file = private_file(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self._size = os.fstat(self._file).st_size
 
     def _rotate(self) -> None:

@@ -6,13 +6,15 @@
     DIR/pki/admin.token     the owner's bearer token
     DIR/admin.kubeconfig    written at every start, because the port may change
 
-All other files are created at the first start. Only their owner can read them.
+All other files are created at the first start. Only their owner can read them, also if the
+directory or files in it were open to others before.
 """
 
 from __future__ import annotations
 
 import base64
 import datetime
+import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +23,7 @@ import msgspec
 
 from kvestigate.cluster.plane.model.user import MASTERS
 from kvestigate.errors import InputError
-from kvestigate.files import replace_file
+from kvestigate.files import private_directory, private_file, replace_file
 from kvestigate.http.certificates import CertificateAuthority, KeyPair
 
 ADMIN = "kvestigate-admin"
@@ -37,10 +39,20 @@ class DataDirectory:
         self._pki = path / "pki"
 
     def prepare(self) -> None:
-        """Make the directories; InputError if that is not possible."""
+        """Make the directories and see that all in them is private, whatever it was before.
+
+        InputError if that is not possible.
+        """
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._pki.mkdir(mode=0o700, exist_ok=True)
+            private_directory(self.path)
+            private_directory(self._pki)
+            kept = [
+                self.kubeconfig,
+                *self.path.glob(f"{self.database.name}*"),
+                *self._pki.iterdir(),
+            ]
+            for path in filter(Path.is_file, kept):
+                os.close(private_file(path, os.O_RDONLY))
         except OSError as error:
             raise _unusable(self.path, error) from error
 

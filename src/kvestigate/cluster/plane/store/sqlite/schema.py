@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
 from kvestigate.cluster.plane.store.errors import StoreFailed
+from kvestigate.files import private_file
 
 VERSION = 1
 APPLICATION = int.from_bytes(b"kves", "big")
@@ -64,6 +66,10 @@ def revision_of(key: int) -> int:
 
 def connect(path: Path) -> sqlite3.Connection:
     """Open the database, made if need be, and keep everybody else out."""
+    try:
+        os.close(private_file(path, os.O_RDWR | os.O_CREAT))  # the files beside it get its mode
+    except OSError as error:
+        raise StoreFailed(f"{path}: {error.strerror}") from error
     db = sqlite3.connect(
         path, isolation_level=None, timeout=1, check_same_thread=False, cached_statements=256
     )
