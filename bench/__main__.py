@@ -7,7 +7,19 @@ import json
 import sys
 from pathlib import Path
 
-from bench import audit, cluster, collect, fleet, jobs, listing, manifests, plane, planes, startup
+from bench import (
+    attacks,
+    audit,
+    cluster,
+    collect,
+    fleet,
+    jobs,
+    listing,
+    manifests,
+    plane,
+    planes,
+    startup,
+)
 from bench.frame import BenchFailed
 from bench.settings import Bench, Settings
 
@@ -18,6 +30,7 @@ BENCHES: dict[str, Bench] = {
     "plane": plane.run,
     "planes": planes.run,
     "fleet": fleet.run,
+    "attacks": attacks.run,
     "cluster": cluster.run,
     "collect": collect.run,
     "jobs": jobs.run,

@@ -7,8 +7,8 @@ nice as can be is not enough: it would keep a processor for milliseconds once it
 python -m bench.noise PORT CA TOKEN PLANE KIND
 
 Of KIND `writes` it writes small objects as fast as it can. Of KIND `fuzz` it does all sorts of
-things that are large, wrong or both, and has watches that nobody reads. It prints a line once it
-has begun.
+things that are large, wrong or both, and has watches that nobody reads. Of a KIND of
+`bench.attacks` it tries to hold the server up. It prints a line once it has begun.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from itertools import count
 from random import Random
 from typing import Any
 
+from bench import attacks
 from tests.upstream.judge import Judge, Refused
 
 Act = Callable[[Judge, str, int], object]
@@ -58,6 +59,8 @@ def main() -> None:
 
 
 def _acts(kind: str) -> Iterator[Act]:
+    if kind in attacks.ATTACKS:
+        return attacks.acts(kind)
     if kind == "writes":
         return (_write for _ in count())
     random = Random(7)

@@ -84,7 +84,7 @@ class Judge:
         self,
         method: str,
         path: str,
-        body: Json | None = None,
+        body: Json | bytes | None = None,
         content_type: str = "application/json",
         accept: str = "application/json",
     ) -> bytes:
@@ -104,12 +104,12 @@ class Judge:
         self,
         method: str,
         path: str,
-        body: Json | None = None,
+        body: Json | bytes | None = None,
         content_type: str = "application/json",
         accept: str = "application/json",
     ) -> None:
         """Ask, and leave the answer unread."""
-        data = None if body is None else json.dumps(body)
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body)
         headers = {"Accept": accept, "Content-Type": content_type, "User-Agent": "judge"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
