@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kvestigate_client.extraction import extract
+from kvestigate_client.extraction import Unpacked, extract
 
 ARCHIVE_BYTES = 16 * 1024 * 1024
 """Of files in one archive: what fails is sent again, and older gateways take 64 MiB of base64."""
@@ -108,8 +108,7 @@ def _archive(members: Sequence[tuple[Path, str]], part: bytes | None = None) -> 
     return target.getvalue()
 
 
-def unpack(archive: bytes, target: str | Path) -> None:
+def unpack(archive: bytes, target: str | Path) -> Unpacked:
     """Put what an archive holds below `target`; one that reaches out of it is refused."""
     Path(target).mkdir(parents=True, exist_ok=True)
-    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:*") as tar:
-        extract(tar, target)
+    return extract(io.BytesIO(archive), target)

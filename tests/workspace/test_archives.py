@@ -172,9 +172,9 @@ SPARSE.type = tarfile.GNUTYPE_SPARSE
         ([described("x", size=65 << 30)], "unpacks to more than 64.0 GiB"),
         ([described("x", tarfile.XHDTYPE, 2 << 20)], "headers of more than"),
         ([described("x", tarfile.GNUTYPE_LONGNAME, 8 << 30)], "headers of more than"),
-        ([SPARSE], "headers of more than"),
-        ([described("x", tarfile.XGLTYPE)] * 5000, "maximum recursion"),
-        ([described("a", tarfile.LNKTYPE)], "is no tar"),
+        ([SPARSE], "is no tar"),
+        ([described("x", tarfile.XGLTYPE)] * 5000, "headers of more than"),
+        ([described("a", tarfile.LNKTYPE)], "hard link to no file"),
     ],
     ids=["large", "long header", "long name", "holes", "headers of headers", "link to nothing"],
 )

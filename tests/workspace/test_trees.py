@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvestigate.errors import InputError
-from kvestigate.workspace.trees import Entry, Kind, compare, excluded, parse_listing
+from kvestigate.workspace.trees import (
+    LONGEST_EXCLUDE,
+    MOST_EXCLUDES,
+    Entry,
+    Excludes,
+    Kind,
+    compare,
+    parse_listing,
+)
 
 DIR = Entry(Kind.DIRECTORY)
 
@@ -90,15 +98,37 @@ def test_what_leads_elsewhere_is_refused(tree: dict[str, Entry]) -> None:
     ],
 )
 def test_patterns_match_as_people_expect(path: str, pattern: str, hit: bool) -> None:
-    assert excluded(path, [pattern]) is hit
-    assert excluded(path, ["nothing", pattern]) is hit
-    assert not excluded(path, [])
+    assert Excludes([pattern]).match(path) is hit
+    assert Excludes(["nothing", pattern]).match(path) is hit
+    assert not Excludes().match(path)
 
 
 @given(st.text(st.characters(exclude_characters="/\0[]*?!"), min_size=1), st.text(min_size=1))
 def test_a_name_excludes_itself_at_any_depth(name: str, other: str) -> None:
-    assert excluded(f"{name}", [name]) is fnmatch.fnmatchcase(name, name)
-    assert excluded(f"a/{name}/b", [name])
+    assert Excludes([name]).match(name) is fnmatch.fnmatchcase(name, name)
+    assert Excludes([name]).match(f"a/{name}/b")
+
+
+GLOBS = st.text("ab*?[]!-^\\.é\n", min_size=1, max_size=8)
+
+
+@given(st.lists(GLOBS, min_size=1, max_size=3), st.text("ab-]^[!\\.é\n", min_size=1, max_size=6))
+def test_many_patterns_mean_what_each_means(patterns: list[str], name: str) -> None:
+    alone = any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    assert Excludes(patterns).match(name) is alone
+
+
+@pytest.mark.parametrize(
+    "patterns", [["x"] * (MOST_EXCLUDES + 1), ["x" * (LONGEST_EXCLUDE + 1)], ["*"] * 60_000]
+)
+def test_too_many_or_too_long_patterns_are_refused(patterns: list[str]) -> None:
+    with pytest.raises(InputError, match="excludes: "):
+        Excludes(patterns)
+
+
+def test_a_name_that_is_no_utf8_can_be_excluded() -> None:
+    assert Excludes(["*.tmp"]).match("a\udcff.tmp")
+    assert Excludes(["a\udcff.tmp"]).match("a\udcff.tmp")
 
 
 PATHS = st.sampled_from(["a", "b", "c", "d", "d/a", "d/b", "d/d", "d/d/a", "e", "e/a"])

@@ -56,6 +56,15 @@ def emit_list(
     emit(options, {name: items}, lambda found: render(found[name]))
 
 
+def warn_of_skipped(names: Sequence[str]) -> None:
+    """Name what an archive held and this machine did not get."""
+    from kvestigate.render.blocks import one_line, printable
+
+    for name in names:
+        shown = printable(one_line(name))
+        sys.stderr.write(f"warning: skipped {shown}: a link to elsewhere, or not a file\n")
+
+
 def _as_text(blocks: Sequence[Block], screen: Screen, *, wide: bool) -> str:
     if screen.color:
         from kvestigate.render.terminal import to_terminal

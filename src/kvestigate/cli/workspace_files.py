@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -10,14 +9,17 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from kvestigate.cli.command import operation_command
+from kvestigate.cli.output import warn_of_skipped
 from kvestigate.cli.progress import ticking
 from kvestigate.cli.run import Run
 from kvestigate.cli.workspace import described, workspace
 from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.node_access.model import NodeAccess
+from kvestigate.render.blocks import printable
 
 if TYPE_CHECKING:
     from kvestigate.workspace.spec import WorkspaceSpec
+    from kvestigate_client.extraction import Unpacked
 
 _IN_MEMORY = 16 << 20
 
@@ -101,21 +103,20 @@ async def fetch(
             async for piece in stream(run.context(via), options):
                 file.write(piece)
         file.seek(0)
-        name = _unpack(file, path, directory)
-    click.echo(f"fetched {Path(directory) / name}", err=True)
+        unpacked = _unpack(file, path, directory)
+    warn_of_skipped(unpacked.skipped)
+    for name in unpacked.names:
+        click.echo(f"fetched {printable(str(Path(directory) / name))}", err=True)
 
 
-def _unpack(file: IO[bytes], path: str, directory: str) -> str:
-    """The name of what was fetched."""
+def _unpack(file: IO[bytes], path: str, directory: str) -> Unpacked:
     from kvestigate_client.extraction import extract
+    from kvestigate_client.members import ArchiveRefused
 
     try:
         Path(directory).mkdir(parents=True, exist_ok=True)
-        with tarfile.open(fileobj=file) as tar:
-            names = tar.getnames()
-            extract(tar, directory)
-    except tarfile.TarError as error:
-        raise KvestigateError(f"{path}: {error}") from None
+        return extract(file, directory)
+    except ArchiveRefused as error:
+        raise KvestigateError(f"{path}: the archive {error}") from None
     except OSError as error:
         raise UsageError(f"{directory} cannot be written: {error.strerror}") from None
-    return names[0]

@@ -19,7 +19,7 @@ from kvestigate_client.shards import JOB_OPERATIONS
 
 TOKEN_VARIABLE = "KVESTIGATE_CYBERNET_TOKEN"
 _CALLS = ("gateway",)
-_JOBS = ("gateway", "placement", "extraction", "packing", "shards")
+_JOBS = ("gateway", "placement", "members", "extraction", "packing", "shards")
 """Modules of the SDK, each after those that it imports."""
 _OPERATION = re.compile(r"[a-z][a-z0-9]*(?:[._-][a-z0-9]+)*", re.ASCII)
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
@@ -152,7 +152,7 @@ def _import_block(imports: Iterable[tuple[str, str]]) -> str:
             named.setdefault(module, []).append(name)
     lines = [f"import {module}" for module in plain]
     for module in sorted(named):
-        names = sorted(named[module], key=lambda it: (not it[0].isupper(), it))
+        names = sorted(named[module], key=lambda it: (not it.isupper(), not it[0].isupper(), it))
         lines.append(f"from {module} import {', '.join(names)}")
     return "\n".join(lines)
 

@@ -19,8 +19,9 @@ from kvestigate.fanout.parallel import AT_MOST, SECONDS, DryRun, MaxParallel, Ti
 from kvestigate.fanout.resolve import aimed
 from kvestigate.fanout.results import Outcome, TargetAddress, Transferred
 from kvestigate.fanout.targets import Target, TargetOptions, Targets
-from kvestigate.fanout.unpack import unpack
 from kvestigate.operation import GROUP, Context, param
+from kvestigate_client.extraction import Unpacked, extract
+from kvestigate_client.members import ArchiveRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ async def _into(api: Api, target: Target, options: FetchOptions, destination: Pa
         with tempfile.TemporaryFile(dir=work) as archive:
             await _receive(api, target, options, archive)
             archive.seek(0)
-            unpacked = await asyncio.to_thread(unpack, archive, work / "new")
+            unpacked = await asyncio.to_thread(_unpack, archive, work)
         _replace(work / "new", destination, work / "old")
     finally:
         await asyncio.to_thread(shutil.rmtree, work, ignore_errors=True)
@@ -130,6 +131,16 @@ async def _receive(api: Api, target: Target, options: FetchOptions, into: Binary
                 into.write(piece)
     except TimeoutError:
         raise DeadlineExceeded(f"not received within {options.timeout:g} s") from None
+
+
+def _unpack(archive: BinaryIO, work: Path) -> Unpacked:
+    """As `new` in the directory `work`."""
+    try:
+        return extract(archive, work, name="new")
+    except ArchiveRefused as error:
+        raise KvestigateError(f"the archive of the target {error}") from error
+    except OSError as error:
+        raise KvestigateError(f"cannot write {error.filename}: {error.strerror}") from error
 
 
 def _replace(new: Path, destination: Path, old: Path) -> None:

@@ -18,6 +18,7 @@ from kvestigate.jobs.remote.login import API_URL, owner
 from kvestigate.jobs.tasks.statuses import queued
 from kvestigate.jobs.volumes import contents
 from kvestigate.operation import Context, Effect, Operation, Touched, param, touches_nothing
+from kvestigate.render.blocks import text
 
 A = TypeVar("A")
 
@@ -253,6 +254,8 @@ class CopyOptions:
 class Copied:
     source: str
     target: str
+    skipped: tuple[str, ...] = ()
+    """What was on the volume and is not made here: links to elsewhere, devices."""
 
 
 async def copy(context: Context, options: CopyOptions) -> Copied:
@@ -267,12 +270,13 @@ async def copy(context: Context, options: CopyOptions) -> Copied:
             hint="volumes cp ./data VOLUME:/ or volumes cp VOLUME:/data .",
         )
     user = owner(os.environ)
+    skipped: tuple[str, ...] = ()
     async with connect(context.access) as api:
         if there is not None:
             await contents.copy_in(api, user, there, Path(options.source))
         elif here is not None:
-            await contents.copy_out(api, user, here, Path(options.target))
-    return Copied(options.source, options.target)
+            skipped = await contents.copy_out(api, user, here, Path(options.target))
+    return Copied(options.source, options.target, skipped)
 
 
 def _on_volume(text: str) -> tuple[str, str] | None:
@@ -298,5 +302,7 @@ COPY: Operation[CopyOptions, Copied] = Operation(
     effect=Effect.WRITE,
     touches=_local,
     handler=copy,
-    render=lambda _: (),
+    render=lambda done: [
+        text(f"skipped {name}: a link to elsewhere, or not a file") for name in done.skipped
+    ],
 )

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import stat
 import tarfile
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tarfile import TarInfo
-from typing import IO, NamedTuple, cast
+from typing import IO, NamedTuple
 
 from kvestigate.errors import InputError
-from kvestigate.render.human import size
-from kvestigate.workspace.trees import Entry, Kind, Tree, excluded
+from kvestigate.workspace.trees import Entry, Excludes, Kind, Tree
+from kvestigate_client.members import (
+    PIECE,
+    ArchiveLimits,
+    ArchiveRefused,
+    Member,
+    MemberKind,
+    Members,
+    opened_tar,
+)
 
 _MOST_ENTRIES = 1_000_000
 _MOST_SENT = 250_000
 """Entries of an archive from somebody else, who may not take our memory."""
 _LARGEST = 64 << 30
 """Bytes that an archive may unpack to."""
-_GZIP = b"\x1f\x8b"
-_BROKEN = (tarfile.TarError, OSError, EOFError, zlib.error)
-PIECE = 256 << 10
-"""Bytes of content that are read at once."""
-_LONGEST_HEADERS = 256 << 10
-"""Bytes of a name, and of what else there is to say of one file."""
+_DEEPEST = 64
+_LONGEST_CHECK = 60.0
+"""Seconds for reading all of an archive from somebody else."""
+_BROKEN = (OSError, EOFError, zlib.error)
 
 
 class Material(ABC):
@@ -92,7 +97,7 @@ class Directory(Material):
     def __init__(self, place: Path, excludes: Sequence[str] = ()) -> None:
         self._single = place.name if not place.is_dir() else ""
         self._base = place.parent if self._single else place
-        self._excludes = excludes
+        self._excludes = Excludes(excludes)
         try:
             place.stat()
         except OSError as error:
@@ -113,7 +118,7 @@ class Directory(Material):
     def _walk(self, below: str, found: dict[str, Entry]) -> None:
         for each in os.scandir(self._base / below):
             path = f"{below}/{each.name}" if below else each.name
-            if excluded(path, self._excludes):
+            if self._excludes.match(path):
                 continue
             entry = _entry(Path(each.path))
             if entry.kind is Kind.OTHER:
@@ -180,17 +185,20 @@ class Archive(Material):
 
     def __init__(self, file: IO[bytes], excludes: Sequence[str] = ()) -> None:
         self._file = file
+        limits = ArchiveLimits(
+            entries=_MOST_SENT, unpacked=_LARGEST, depth=_DEEPEST, seconds=_LONGEST_CHECK
+        )
         try:
-            self._items = self._read(excludes)
-        except (*_BROKEN, KeyError, RecursionError) as error:  # headers of headers of headers
-            raise InputError(f"is no tar: {error}", where="archive") from None
+            self._items = self._read(limits, Excludes(excludes))
+        except ArchiveRefused as error:
+            raise InputError(str(error), where="archive") from None
 
     def tree(self) -> dict[str, Entry]:
         return {path: item.entry for path, item in self._items.items()}
 
     def members(self, paths: Iterable[str]) -> Iterator[tuple[TarInfo, IO[bytes] | None]]:
         """In the order that they have in the archive: gzip cannot go back but to its beginning."""
-        content = self._content()
+        content = opened_tar(self._file)
         last = (-1, "")
         for path in sorted(paths, key=self._place):
             item = self._items[path]
@@ -218,69 +226,39 @@ class Archive(Material):
             if content is not None:
                 yield from _read(info, content)
 
-    def _read(self, excludes: Sequence[str]) -> dict[str, _Item]:
-        total = entries = 0
+    def _read(self, limits: ArchiveLimits, excludes: Excludes) -> dict[str, _Item]:
         found: dict[str, _Item] = {}
-        headers = _Headers(self._content())
-        with tarfile.open(fileobj=cast("IO[bytes]", headers), mode="r:") as tar:
-            while (member := tar.next()) is not None:
-                headers.begin()
-                tar.members.clear()  # type: ignore[attr-defined] # or it would keep them all
-                tar.pax_headers = {}
-                entries += 1
-                total += member.size
-                if entries > _MOST_SENT:
-                    raise InputError(f"has more than {_MOST_SENT:,} files", where="archive")
-                if total > _LARGEST:
-                    raise InputError(f"unpacks to more than {size(_LARGEST)}", where="archive")
-                path = _normal(member.name)
-                found[path] = found[_normal(member.linkname)] if member.islnk() else _item(member)
-        return {path: it for path, it in found.items() if path and not excluded(path, excludes)}
+        for member in Members(self._file, limits):
+            if member.kind is MemberKind.HARD_LINK:
+                found[member.name] = _same(member, found)
+            else:
+                found[member.name] = _item(member)
+        return {path: it for path, it in found.items() if path and not excludes.match(path)}
 
     def _place(self, path: str) -> tuple[bool, int, str]:
         item = self._items[path]
         return item.type != tarfile.DIRTYPE, item.offset, path
 
-    def _content(self) -> IO[bytes]:
-        """The tar itself, from its beginning."""
-        self._file.seek(0)
-        zipped = self._file.read(len(_GZIP)) == _GZIP
-        self._file.seek(0)
-        if zipped:
-            return cast("IO[bytes]", gzip.GzipFile(fileobj=self._file, mode="rb"))
-        return self._file
+
+def _item(member: Member) -> _Item:
+    size, target = 0, ""
+    match member.kind:
+        case MemberKind.FILE:
+            kind, size = tarfile.REGTYPE, member.size
+        case MemberKind.DIRECTORY:
+            kind = tarfile.DIRTYPE
+        case MemberKind.SYMLINK:
+            kind, target = tarfile.SYMTYPE, member.target
+        case _:
+            kind = tarfile.CHRTYPE
+    return _Item(kind, member.mode, size, member.modified, target, member.offset)
 
 
-class _Headers:
-    """A file of which only the headers are read, and of those of one member only so much.
-
-    They say themselves how long they are and how many follow, and all are kept until the last
-    one has come: a few bytes of gzip could mean more memory than there is.
-    """
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.seek, self.tell = file.seek, file.tell
-        self.begin()
-
-    def begin(self) -> None:
-        """Those of another member follow."""
-        self._left = _LONGEST_HEADERS
-
-    def read(self, count: int) -> bytes:
-        if not 0 <= count <= self._left:
-            raise tarfile.ReadError(f"headers of more than {_LONGEST_HEADERS} bytes")
-        self._left -= count
-        return self._file.read(count)
-
-
-def _item(member: TarInfo) -> _Item:
-    kind = member.type
-    if member.isreg():
-        kind = tarfile.CHRTYPE if member.issparse() else tarfile.REGTYPE
-    target = member.linkname if member.issym() else ""
-    size = member.size if member.isreg() else 0
-    return _Item(kind, member.mode, size, int(member.mtime), target, member.offset_data)
+def _same(member: Member, found: Mapping[str, _Item]) -> _Item:
+    item = found.get(member.target)
+    if item is None or item.type != tarfile.REGTYPE:
+        raise ArchiveRefused(f"{member.name!r} is a hard link to no file of the archive")
+    return item
 
 
 def _entry(path: Path) -> Entry:
@@ -293,13 +271,6 @@ def _entry(path: Path) -> Entry:
         runs = bool(found.st_mode & 0o100)
         return Entry(Kind.FILE, found.st_size, int(found.st_mtime), runs)
     return Entry(Kind.OTHER)
-
-
-def _normal(name: str) -> str:
-    """Without the `./` that many archives begin their names with; empty for the root itself."""
-    while name.startswith("./"):
-        name = name[2:]
-    return "" if name == "." else name.rstrip("/") if name.strip("/") else name
 
 
 def _anonymous(info: TarInfo) -> None:

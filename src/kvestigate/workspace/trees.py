@@ -6,9 +6,10 @@ Files are taken for equal if size and time of change are, to the second, as rsyn
 from __future__ import annotations
 
 import enum
-import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import re2
 
 from kvestigate.errors import InputError
 
@@ -80,12 +81,9 @@ def compare(wanted: Tree, there: Tree, *, delete: bool, excludes: Sequence[str] 
     above = {parent for path in send for parent in _parents(path)} & there.keys()
     remove |= {path for path in above if there[path].kind is not Kind.DIRECTORY}
     if delete:
-        kept = {parent for path in there if excluded(path, excludes) for parent in _parents(path)}
-        remove |= {
-            path
-            for path in there
-            if path not in wanted and path not in kept and not excluded(path, excludes)
-        }
+        excluded = set(filter(Excludes(excludes).match, there))
+        kept = excluded.union(*map(_parents, excluded))
+        remove |= {path for path in there if path not in wanted and path not in kept}
     files = [wanted[path] for path in send if wanted[path].kind is Kind.FILE]
     return Work(
         send=tuple(send),
@@ -111,19 +109,110 @@ def check(tree: Tree) -> None:
                 )
 
 
-def excluded(path: str, patterns: Iterable[str]) -> bool:
-    """Whether a pattern matches a part of the path, or with a slash in it the path's beginning."""
-    parts = path.split("/")
-    for written in patterns:
-        pattern = written.strip("/")
-        if "/" not in pattern and not written.startswith("/"):
-            if any(fnmatch.fnmatchcase(part, pattern) for part in parts):
-                return True
-            continue
-        depth = pattern.count("/") + 1
-        if fnmatch.fnmatchcase("/".join(parts[:depth]), pattern):
+MOST_EXCLUDES = 200
+LONGEST_EXCLUDE = 256
+"""Characters."""
+
+
+class Excludes:
+    """Patterns of paths, compiled once: plain names are looked up, all others are one RE2.
+
+    A pattern matches a part of a path, or with a slash in it the beginning of the path. So what a
+    stranger writes costs no more for many patterns than for one; Python's own `fnmatch` would
+    compare each pattern with each part of each path, and could be made to take for ever.
+    """
+
+    def __init__(self, patterns: Sequence[str] = ()) -> None:
+        """InputError if there are too many, or one is too long."""
+        if len(patterns) > MOST_EXCLUDES:
+            raise InputError(
+                f"{len(patterns):,} patterns are more than {MOST_EXCLUDES}",
+                where="excludes",
+                hint="exclude the directories that the files are in",
+            )
+        for pattern in patterns:
+            if len(pattern) > LONGEST_EXCLUDE:
+                raise InputError(
+                    f"{pattern[:32]!r}... is longer than {LONGEST_EXCLUDE} characters",
+                    where="excludes",
+                )
+        deep = {it for it in patterns if "/" in it.strip("/") or it.startswith("/")}
+        self._parts = _Globs(it.strip("/") for it in patterns if it not in deep)
+        by_depth: dict[int, list[str]] = {}
+        for pattern in deep:
+            stripped = pattern.strip("/")
+            by_depth.setdefault(stripped.count("/") + 1, []).append(stripped)
+        self._beginnings = {depth: _Globs(found) for depth, found in by_depth.items()}
+
+    def match(self, path: str) -> bool:
+        parts = path.split("/")
+        return any(map(self._parts.match, parts)) or any(
+            globs.match("/".join(parts[:depth])) for depth, globs in self._beginnings.items()
+        )
+
+
+class _Globs:
+    """Some patterns of which one has to match all of a text."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        written = set(patterns)
+        wild = sorted(it for it in written if any(character in it for character in "*?["))
+        self._plain = written.difference(wild)
+        self._wild = None
+        if wild:
+            options = re2.Options()
+            options.log_errors = False
+            options.dot_nl = True
+            self._wild = re2.compile("|".join(_expression(_legible(it)) for it in wild), options)
+        self._known: dict[str, bool] = {}
+        """Most paths share most of their parts."""
+
+    def match(self, text: str) -> bool:
+        if text in self._plain:
             return True
-    return False
+        if self._wild is None:
+            return False
+        known = self._known.get(text)
+        if known is None:
+            known = self._wild.fullmatch(_legible(text)) is not None
+            self._known[text] = known
+        return known
+
+
+def _expression(pattern: str) -> str:
+    """The regular expression that means what `fnmatch` means by the pattern."""
+    written = ""
+    rest = pattern
+    while rest:
+        character, rest = rest[0], rest[1:]
+        end = rest.find("]", 2 if rest.startswith("!") else 1)
+        if character == "[" and end >= 0:
+            written += _one_of(rest[:end])
+            rest = rest[end + 1 :]
+        else:
+            written += {"*": ".*", "?": "."}.get(character) or re2.escape(character)
+    return written
+
+
+def _one_of(characters: str) -> str:
+    """`a-z_` and `!a-z_`: a range whose end comes before its beginning is none."""
+    rest = characters.removeprefix("!")
+    found = ""
+    while rest:
+        if len(rest) > 2 and rest[1] == "-":
+            found += f"{re2.escape(rest[0])}-{re2.escape(rest[2])}" if rest[0] <= rest[2] else ""
+            rest = rest[3:]
+        else:
+            found += re2.escape(rest[0])
+            rest = rest[1:]
+    if not found:
+        return "." if characters.startswith("!") else r"[^\x00-\x{10ffff}]"
+    return f"[^{found}]" if characters.startswith("!") else f"[{found}]"
+
+
+def _legible(text: str) -> str:
+    """With one character for what is no UTF-8, which RE2 does not read."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def parse_listing(data: bytes) -> dict[str, Entry]:

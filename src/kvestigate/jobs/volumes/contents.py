@@ -6,7 +6,7 @@ import asyncio
 import posixpath
 import tarfile
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -26,6 +26,7 @@ from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim
 from kvestigate_client.extraction import extract
+from kvestigate_client.members import ArchiveRefused
 
 ROOT = "/volume"
 _CONTAINER = "files"
@@ -59,8 +60,11 @@ async def copy_in(api: Api, user: User, there: tuple[str, str], source: Path) ->
             await _run(api, pod, command, file, None)
 
 
-async def copy_out(api: Api, user: User, there: tuple[str, str], target: Path) -> None:
-    """Copy a file or directory of a volume into the directory `target`, or to that name."""
+async def copy_out(api: Api, user: User, there: tuple[str, str], target: Path) -> tuple[str, ...]:
+    """Copy a file or directory of a volume into the directory `target`, or to that name.
+
+    The result names links to elsewhere, devices and such, which were not made.
+    """
     volume, path = there
     claim = await claim_of(api, user, volume)
     parent, name = posixpath.split(_inside(path))
@@ -70,7 +74,7 @@ async def copy_out(api: Api, user: User, there: tuple[str, str], target: Path) -
         async with _helper(api, user, claim) as pod:
             await _run(api, pod, ["tar", "-cf", "-", "-C", parent, "--", name], None, file)
         file.seek(0)
-        await asyncio.to_thread(_unpack, file, name, target)
+        return await asyncio.to_thread(_unpack, file, name, target)
 
 
 def _pack(source: Path, name: str, file: IO[bytes]) -> None:
@@ -82,20 +86,16 @@ def _pack(source: Path, name: str, file: IO[bytes]) -> None:
     file.seek(0)
 
 
-def _unpack(file: IO[bytes], name: str, target: Path) -> None:
-    into, rename = (target, "") if target.is_dir() or name == "." else (target.parent, target.name)
+def _unpack(file: IO[bytes], name: str, target: Path) -> tuple[str, ...]:
+    """What could not be made here."""
+    into, rename = (
+        (target, None) if target.is_dir() or name == "." else (target.parent, target.name)
+    )
     try:
         into.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(fileobj=file) as tar:
-            extract(tar, into, _renamed(tar, name, rename) if rename else None)
-    except (OSError, tarfile.TarError) as error:
+        return extract(file, into, name=rename).skipped
+    except (OSError, ArchiveRefused) as error:
         raise InputError(f"cannot be written: {error}", where=str(target)) from error
-
-
-def _renamed(tar: tarfile.TarFile, name: str, rename: str) -> Iterator[tarfile.TarInfo]:
-    for member in tar:
-        member.name = rename + member.name.removeprefix(name)
-        yield member
 
 
 def _inside(path: str) -> str:
