@@ -90,7 +90,12 @@ def document(tmp_path: Path) -> Document:
 
 
 def recorded(document: Document) -> list[dict[str, Any]]:
-    """The records of its requests, oldest first."""
+    """The outcomes of its requests, oldest first."""
+    return [it for it in audited(document) if it["stage"] == "outcome"]
+
+
+def audited(document: Document) -> list[dict[str, Any]]:
+    """All lines of its audit log."""
     return [json.loads(it) for it in Path(document["audit"]["path"]).read_text().splitlines()]
 
 

@@ -15,7 +15,7 @@ from kvestigate.client.access import Access
 from kvestigate.cybernet.mcp import VERSIONS, McpSession
 from kvestigate.cybernet.serving import gateway, identity_for_mcp
 from kvestigate.errors import UsageError
-from tests.cybernet.conftest import Document, changed, load, recorded
+from tests.cybernet.conftest import Document, audited, changed, load, recorded
 
 # Importing the official client takes most of a second: that is for the worker that needs it.
 if TYPE_CHECKING:
@@ -139,6 +139,16 @@ async def test_what_is_not_understood_is_answered_with_its_code(
 ) -> None:
     answers = await wire.say(HELLO, line)
     assert answers[-1]["error"]["code"] == code
+
+
+async def test_an_operation_has_one_name_as_a_tool(wire: Wire, document: Document) -> None:
+    """Under its name elsewhere it is no tool, and is not carried out."""
+    call = ask("tools/call", 1, name="report.run", arguments={"name": "nodes"})
+    answers = await wire.say(HELLO, call)
+    assert answers[-1]["error"]["code"] == -32602
+    [record] = audited(document)
+    assert (record["stage"], record["outcome"]) == ("outcome", "denied")
+    assert record["operation"] == "report.run"
 
 
 async def test_tools_wait_for_the_handshake(wire: Wire) -> None:

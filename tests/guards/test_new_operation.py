@@ -151,5 +151,6 @@ def test_mcp_has_it_by_the_same_rules(faces: Any) -> None:
 
 
 def test_the_audit_log_says_what_it_touched(faces: Any) -> None:
-    assert [record["touched"]["nodes"] for record in faces["audit"][:2]] == [["node-1"], ["node-9"]]
-    assert [record["decision"] for record in faces["audit"][:2]] == ["allow", "deny"]
+    outcomes = [record for record in faces["audit"] if record["stage"] == "outcome"]
+    assert [record["touched"]["nodes"] for record in outcomes[:2]] == [["node-1"], ["node-9"]]
+    assert [record["decision"] for record in outcomes[:2]] == ["allow", "deny"]

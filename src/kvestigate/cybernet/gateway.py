@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from kvestigate.aio.clock import Clock
 from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
 from kvestigate.cybernet import policy
-from kvestigate.cybernet.audit_log import AuditLog, Record, masked
+from kvestigate.cybernet.audit_log import AuditLog, Record, Stage, masked
 from kvestigate.cybernet.bodies import Answer, Room
 from kvestigate.cybernet.entries import Entry
 from kvestigate.cybernet.inquiries import app_holding, capacity_of, ledger_of, reached
@@ -23,16 +24,20 @@ from kvestigate.cybernet.parameters import options_of, schema
 from kvestigate.cybernet.quotas import Holding, Usage, owner_of
 from kvestigate.cybernet.refusals import (
     DENIALS,
+    RETRY_SECONDS,
     Malformed,
     NoSuchThing,
     Refused,
     TookTooLong,
     Unavailable,
+    busy,
     from_failure,
+    too_many_failures,
 )
 from kvestigate.cybernet.spec import Cyberspace
 from kvestigate.cybernet.tokens import tags_of
 from kvestigate.errors import KvestigateError
+from kvestigate.kube.redaction import masked_text
 from kvestigate.kube.times import micro_text
 from kvestigate.node_access.model import NodeAccess
 from kvestigate.node_access.reach import DEFAULT
@@ -48,6 +53,8 @@ DEADLINE = 900.0
 """Seconds that an operation may take."""
 MOST_AT_ONCE = 64
 """Requests that are being carried out; more are told to come back."""
+MOST_FAILURES = 30
+"""Requests without a known token from one address within a minute that are told why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +195,15 @@ class Gateway:
 
     async def refuse(self, caller: Caller, name: str, refusal: Refused) -> Refused:
         """Record a request that a front has turned away; what it is to be answered with."""
-        return await self._record(caller, name, None, NOTHING, refusal, 0.0, None) or refusal
+        record = self._outcome(self._begun(caller, name, None), NOTHING, refusal, 0.0, None)
+        try:
+            if caller.identity:
+                await self._audit.write(record)
+            elif await self._audit.write_stranger(record) > MOST_FAILURES:
+                return too_many_failures()
+        except Unavailable as unrecorded:
+            return unrecorded
+        return refusal
 
     async def close(self, grace: float = 10.0) -> None:
         """Wait for what is being carried out; what is not done then is broken off."""
@@ -206,38 +221,30 @@ class Gateway:
         parameters: Any,
         act: Callable[[_Note], Awaitable[Answer]],
     ) -> Outcome:
+        """Carry out `act` between two records: that it will be done, and what became of it."""
         started, note = time.perf_counter(), _Note()
+        intent = self._begun(caller, name, parameters)
         try:
-            await self._audit.ready()
+            await self._audit.write(intent)
         except Unavailable as refusal:
+            refusal.retry_after = RETRY_SECONDS
             return Outcome(refusal=refusal)
         try:
             if len(self._running) > MOST_AT_ONCE:
-                raise Unavailable(
-                    "the gateway is busy: too many operations are running", hint="try again"
-                )
+                raise busy()
             outcome = Outcome(await act(note))
         except KvestigateError as failure:
             outcome = Outcome(refusal=from_failure(failure))
         except asyncio.CancelledError:  # we are told to stop, and it took longer than we may wait
             broken = Unavailable("the gateway stopped before the operation ended", "stopped")
-            known = self.ledger.known
-            await self._record(caller, name, parameters, note.touched, broken, 0.0, known)
+            await self._record(intent, note, broken, time.perf_counter() - started)
             raise
         except Exception as error:  # noqa: BLE001  the top level of a request: it is recorded
             _log.exception("%s failed", name)
             defect = Refused(f"unexpected {type(error).__name__}", "defect")
             outcome = Outcome(refusal=defect)
         duration = time.perf_counter() - started
-        unrecorded = await self._record(
-            caller,
-            name,
-            parameters,
-            note.touched,
-            outcome.refusal,
-            duration,
-            self.ledger.known,
-        )
+        unrecorded = await self._record(intent, note, outcome.refusal, duration)
         if unrecorded is None:
             return outcome
         if outcome.result is not None:
@@ -245,35 +252,55 @@ class Gateway:
         return Outcome(refusal=unrecorded)
 
     async def _record(
-        self,
-        caller: Caller,
-        name: str,
-        parameters: Any,
-        touched: Touched,
-        refusal: Refused | None,
-        duration: float,
-        usage: Usage | None,
+        self, intent: Record, note: _Note, refusal: Refused | None, duration: float
     ) -> Refused | None:
-        denied = isinstance(refusal, DENIALS)
-        record = Record(
+        """Write what became of a request; why that was not possible."""
+        usage = self.ledger.known
+        try:
+            await self._audit.write(self._outcome(intent, note.touched, refusal, duration, usage))
+        except Unavailable as unrecorded:
+            return unrecorded
+        return None
+
+    def _begun(self, caller: Caller, name: str, parameters: Any) -> Record:
+        return Record(
+            id=secrets.token_hex(8),
+            stage=Stage.INTENT,
             timestamp=micro_text(self._clock.now()),
             identity=caller.identity,
             tags=tags_of(self.space.tokens, caller.identity),
             remote=caller.remote,
-            operation=name[:200],
+            operation=masked_text(name[:200]),
             parameters=masked(parameters),
+            touched=NOTHING,
+            decision="",
+            reason="",
+            outcome="",
+            duration_ms=0.0,
+            quota=None,
+        )
+
+    def _outcome(
+        self,
+        intent: Record,
+        touched: Touched,
+        refusal: Refused | None,
+        duration: float,
+        usage: Usage | None,
+    ) -> Record:
+        denied = isinstance(refusal, DENIALS)
+        reason = "" if refusal is None else f"{refusal.reason}: {refusal.message}"
+        return replace(
+            intent,
+            stage=Stage.OUTCOME,
+            timestamp=micro_text(self._clock.now()),
             touched=touched,
             decision="deny" if denied else "allow",
-            reason="" if refusal is None else f"{refusal.reason}: {refusal.message}"[:1000],
+            reason=masked_text(reason[:1000]),
             outcome="denied" if denied else "error" if refusal else "ok",
             duration_ms=round(duration * 1000, 3),
             quota=usage,
         )
-        try:
-            await self._audit.write(record)
-        except Unavailable as unrecorded:
-            return unrecorded
-        return None
 
     async def _authorized(self, caller: Caller, name: str, parameters: Any, note: _Note) -> Answer:
         operation = policy.allowed(name, self.operations)

@@ -187,6 +187,8 @@ def _refusal(refusal: Refused, allow: str = "") -> Response:
     headers = [_JSON, _PRIVATE]
     if refusal.status == 401:
         headers.append(("www-authenticate", "Bearer"))
+    if refusal.retry_after is not None:
+        headers.append(("retry-after", str(refusal.retry_after)))
     if allow:
         headers.append(("allow", allow))
     return Response(refusal.status, headers, msgspec.json.encode(refusal.envelope()))

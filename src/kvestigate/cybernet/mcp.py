@@ -13,7 +13,7 @@ from kvestigate.aio.supervisor import Supervisor
 from kvestigate.cybernet.bodies import NOTHING, Body
 from kvestigate.cybernet.gateway import Caller, Gateway, Outcome
 from kvestigate.cybernet.parameters import result_schema
-from kvestigate.cybernet.refusals import Malformed, Refused, TooLarge
+from kvestigate.cybernet.refusals import Malformed, NotAllowed, Refused, TooLarge
 from kvestigate.operation import Effect, Operation
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -191,9 +191,11 @@ class McpSession:
             raise Fault(INVALID_PARAMS, "name is missing")
         arguments = params.get("arguments") or {}
         name = self._tools.get(tool)
-        outcome = await self._gateway.call(self._caller, name or tool, arguments)
         if name is None:
-            raise Fault(INVALID_PARAMS, f"there is no tool {tool[:100]!r}")
+            unknown = NotAllowed(f"there is no tool {tool[:100]!r}", "operations.allow")
+            refusal = await self._gateway.refuse(self._caller, tool, unknown)
+            raise Fault(INVALID_PARAMS, refusal.message)
+        outcome = await self._gateway.call(self._caller, name, arguments)
         try:
             body = _whole(outcome)
         except Refused as refusal:

@@ -20,6 +20,8 @@ class Refused(KvestigateError):
         super().__init__(message, hint=hint)
         self.reason = reason or self.code
         """The rule that decided: `constraints.hosts.allow_names`."""
+        self.retry_after: int | None = None
+        """Seconds after which the same request may be tried again: nothing of it was done."""
 
     def envelope(self) -> dict[str, Any]:
         """What every front answers."""
@@ -69,6 +71,11 @@ class ConstraintViolated(Refused):
     exit_code = errors.EXIT_USAGE
 
 
+class TooManyRequests(Refused):
+    status, code = 429, "rate_limited"
+    exit_code = errors.EXIT_CONFLICT
+
+
 class Unavailable(Refused):
     status, code = 503, "unavailable"
     exit_code = errors.EXIT_NO_CLUSTER
@@ -79,7 +86,32 @@ class TookTooLong(Refused):
     exit_code = errors.EXIT_TIMEOUT
 
 
-DENIALS = (Malformed, Unauthenticated, NotAllowed, QuotaExceeded, ConstraintViolated)
+RETRY_SECONDS = 1
+"""For `Retry-After`, when the reason may be gone soon."""
+
+
+def busy() -> Unavailable:
+    refusal = Unavailable("the gateway is busy: too many operations are running", hint="try again")
+    refusal.retry_after = RETRY_SECONDS
+    return refusal
+
+
+def too_many_failures() -> TooManyRequests:
+    refusal = TooManyRequests(
+        "too many requests without a known token", "auth.tokens", hint="check the token"
+    )
+    refusal.retry_after = 60
+    return refusal
+
+
+DENIALS = (
+    Malformed,
+    Unauthenticated,
+    NotAllowed,
+    QuotaExceeded,
+    ConstraintViolated,
+    TooManyRequests,
+)
 """The request was refused by us, and nothing was tried."""
 
 _OF_FAILURES: Mapping[type[KvestigateError], type[Refused]] = {
@@ -89,6 +121,8 @@ _OF_FAILURES: Mapping[type[KvestigateError], type[Refused]] = {
     errors.NotFound: NoSuchThing,
     errors.AlreadyExists: Conflicting,
     errors.Conflict: Conflicting,
+    errors.RequestEntityTooLarge: TooLarge,
+    errors.TooManyRequests: TooManyRequests,
     errors.NoCluster: Unavailable,
     Unreachable: Unavailable,
     errors.ServiceUnavailable: Unavailable,
