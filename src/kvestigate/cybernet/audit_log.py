@@ -28,7 +28,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -167,16 +167,18 @@ class AuditLog:
             self._window.cancel()
             self._window = None
         strangers, self._strangers = self._strangers, {}
-        for address, (last, count) in strangers.items():
-            if count > 1 and self._include_denials:
-                reason = f"{last.reason} ({count - 1} more requests within {_WINDOW:.0f} s)"
-                summary = replace(
-                    last, remote=address, operation="", reason=reason, count=count - 1
-                )
+        for address, stranger in strangers.items():
+            if stranger.count > 1 and self._include_denials:
+                last, more = stranger.last, stranger.count - 1
+                reason = f"{last.reason} ({more} more requests within {_WINDOW:.0f} s)"
+                summary = replace(last, remote=address, operation="", reason=reason, count=more)
                 self._writer.add(_Line(msgspec.json.encode(summary) + b"\n", needs_room=True))
 
 
-class _Stranger(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Stranger:
+    """The requests of one address in this window."""
+
     last: Record
     count: int
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import errno
@@ -20,7 +19,7 @@ from kvestigate.cybernet.refusals import (
     TooLarge,
     Unavailable,
 )
-from kvestigate.workspace.uploads import Upload
+from kvestigate.workspace.uploads import Upload, in_background
 
 MOST_TEXT = 1024 * 1024
 """Bytes of a request that are no file."""
@@ -28,6 +27,8 @@ MOST_FILES = 16 * 1024 * 1024 * 1024
 """Bytes of the files that all requests together have on disk."""
 DEEPEST = 64
 """Levels of a value: nothing that is asked for has nearly as many, and each costs a call."""
+MOST_VALUES = 20_000
+"""Members and items of a request: each is looked at while others wait."""
 FIELD = "archive"
 """The parameter that is a file, as base64."""
 
@@ -122,7 +123,7 @@ class Answer:
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         yield self._before
         pieces = self._encoded()
-        while piece := await asyncio.to_thread(next, pieces, b""):
+        while piece := await in_background(next, pieces, b""):
             yield piece
         yield self._after
 
@@ -163,6 +164,8 @@ class Body:
         self._mark = secrets.token_hex(16)
         """What stands in the text for the file."""
         self._refusal: Refused | None = None
+        self._values = 0
+        """Members and items that were looked at."""
 
     def write(self, piece: bytes) -> None:
         try:
@@ -254,6 +257,10 @@ class Body:
     def _filled(self, found: Any, levels: int) -> Any:
         if not levels:
             raise Malformed(f"the body is nested more than {DEEPEST} levels deep", "body")
+        if isinstance(found, dict | list):
+            self._values += len(found)
+            if self._values > MOST_VALUES:
+                raise TooLarge(f"the body has more than {MOST_VALUES:,} values", "body")
         if isinstance(found, dict):
             return {name: self._filled(it, levels - 1) for name, it in found.items()}
         if isinstance(found, list):

@@ -6,6 +6,7 @@ import io
 import os
 import stat
 import tarfile
+import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,10 @@ _LARGEST = 64 << 30
 _DEEPEST = 64
 _LONGEST_CHECK = 60.0
 """Seconds for reading all of an archive from somebody else."""
+_BETWEEN_PAUSES = 64
+_PAUSE = 0.0005
+"""Entries after which the thread that checks an archive rests for so many seconds: only one thread
+of Python runs at a time, and those who answer others would each time wait for their turn."""
 _BROKEN = (OSError, EOFError, zlib.error)
 
 
@@ -228,12 +233,20 @@ class Archive(Material):
 
     def _read(self, limits: ArchiveLimits, excludes: Excludes) -> dict[str, _Item]:
         found: dict[str, _Item] = {}
-        for member in Members(self._file, limits):
+        for count, member in enumerate(Members(self._file, limits)):
+            if not count % _BETWEEN_PAUSES:
+                time.sleep(_PAUSE)
             if member.kind is MemberKind.HARD_LINK:
                 found[member.name] = _same(member, found)
             else:
                 found[member.name] = _item(member)
-        return {path: it for path, it in found.items() if path and not excludes.match(path)}
+        kept: dict[str, _Item] = {}
+        for count, (path, item) in enumerate(found.items()):
+            if not count % _BETWEEN_PAUSES:
+                time.sleep(_PAUSE)
+            if path and not excludes.match(path):
+                kept[path] = item
+        return kept
 
     def _place(self, path: str) -> tuple[bool, int, str]:
         item = self._items[path]

@@ -12,6 +12,7 @@ from kvestigate.workspace import names
 from kvestigate.workspace.limits import Limits
 from kvestigate.workspace.names import DEFAULT_ROOT
 from kvestigate.workspace.spec import WorkspaceSpec, load_workspace
+from kvestigate.workspace.trees import check_excludes
 from kvestigate.workspace.uploads import Upload
 
 SIGNALS = ("TERM", "INT", "KILL", "HUP", "QUIT", "USR1", "USR2", "STOP", "CONT")
@@ -82,6 +83,7 @@ class SyncOptions:
 
     def __post_init__(self) -> None:
         names.check_subdir(self.subdir)
+        check_excludes(self.excludes)
         if self.offset < 0:
             raise InputError(f"{self.offset} is negative", where="offset")
         if self.offset and self.delete:

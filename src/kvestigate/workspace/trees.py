@@ -114,6 +114,22 @@ LONGEST_EXCLUDE = 256
 """Characters."""
 
 
+def check_excludes(patterns: Sequence[str]) -> None:
+    """InputError if there are too many, or one is too long."""
+    if len(patterns) > MOST_EXCLUDES:
+        raise InputError(
+            f"{len(patterns):,} patterns are more than {MOST_EXCLUDES}",
+            where="excludes",
+            hint="exclude the directories that the files are in",
+        )
+    for pattern in patterns:
+        if len(pattern) > LONGEST_EXCLUDE:
+            raise InputError(
+                f"{pattern[:32]!r}... is longer than {LONGEST_EXCLUDE} characters",
+                where="excludes",
+            )
+
+
 class Excludes:
     """Patterns of paths, compiled once: plain names are looked up, all others are one RE2.
 
@@ -123,19 +139,7 @@ class Excludes:
     """
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
-        """InputError if there are too many, or one is too long."""
-        if len(patterns) > MOST_EXCLUDES:
-            raise InputError(
-                f"{len(patterns):,} patterns are more than {MOST_EXCLUDES}",
-                where="excludes",
-                hint="exclude the directories that the files are in",
-            )
-        for pattern in patterns:
-            if len(pattern) > LONGEST_EXCLUDE:
-                raise InputError(
-                    f"{pattern[:32]!r}... is longer than {LONGEST_EXCLUDE} characters",
-                    where="excludes",
-                )
+        check_excludes(patterns)
         deep = {it for it in patterns if "/" in it.strip("/") or it.startswith("/")}
         self._parts = _Globs(it.strip("/") for it in patterns if it not in deep)
         by_depth: dict[int, list[str]] = {}

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import IO, cast
+from functools import partial
+from typing import IO, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _IN_MEMORY = 256 << 10
+
+_THREADS = ThreadPoolExecutor(2, thread_name_prefix="files")
+"""For reading, checking and packing files: however many are sent, the loop's own threads, which
+look up names and do what else may not wait, stay free."""
+
+
+async def in_background(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do something with files while others go on; a few at a time, the others wait."""
+    work = partial(function, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, work)
 
 
 class Upload:
