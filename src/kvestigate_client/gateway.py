@@ -7,26 +7,49 @@ CybernetError
 x Unauthenticated       401: no token, or one that is not known
 x NotAllowed            403: an operation or a workspace that is not yours
 x NoSuchThing           404
-x ConflictFound         409: it is there already and differs
+x ConflictFound         409: it is there already and differs, or is taken
 x QuotaExceeded         409: there would be more than the operator allows
 x ConstraintViolated    422: a parameter or a host that the operator does not allow
 x OperationFailed       every other answer: it was tried and did not work
+  + Malformed           400
+  + TooLarge            413
+  + RateLimited         429
+  + Unavailable         502, 503: the gateway or its cluster is not there for the moment
+  + TookTooLong         504
 x GatewayUnreachable    no answer at all
+
+A gateway that was there before may be away for a moment, because it is started anew. Then a call
+is repeated, with growing pauses, for as long as the client's `patience`:
+
+- always, if nothing was done: the connection was refused, or the answer has `Retry-After`;
+- if that cannot be known, only where doing it twice is the same as doing it once: operations that
+  read, and those in REPEATABLE. All others are raised with `unclear` set: look, then decide.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
+import random
+import socket
 import ssl
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 CALL_TIMEOUT = 900.0
-UNTRUSTED = "untrusted"
+PATIENCE = 60.0
+"""Seconds for which a gateway that was there before may be away."""
+UNTRUSTED, TIMED_OUT = "untrusted", "timed_out"
+"""Codes of GatewayUnreachable for which waiting is no remedy."""
+REPEATABLE = frozenset({"workspace.create", "workspace.sync", "workspace.destroy"})
+"""Operations that change something, and nothing more when they are repeated: a workspace that is
+there is left as it is, files that are equal are not sent again, and what is gone stays gone (the
+repeated call may say NoSuchThing)."""
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
 
 class CybernetError(Exception):
@@ -38,6 +61,10 @@ class CybernetError(Exception):
         self.status = status
         self.code = code
         self.reason = reason
+        self.unclear = False
+        """Whether it may have been carried out all the same."""
+        self.retry_after: float | None = None
+        """Seconds; nothing was done, and the same call may be made again."""
 
 
 class Unauthenticated(CybernetError):
@@ -68,16 +95,42 @@ class OperationFailed(CybernetError):
     pass
 
 
+class Malformed(OperationFailed):
+    pass
+
+
+class TooLarge(OperationFailed):
+    pass
+
+
+class RateLimited(OperationFailed):
+    pass
+
+
+class Unavailable(OperationFailed):
+    pass
+
+
+class TookTooLong(OperationFailed):
+    pass
+
+
 class GatewayUnreachable(CybernetError):
     pass
 
 
 _BY_STATUS: Mapping[int, type[CybernetError]] = {
+    400: Malformed,
     401: Unauthenticated,
     403: NotAllowed,
     404: NoSuchThing,
     409: ConflictFound,
+    413: TooLarge,
     422: ConstraintViolated,
+    429: RateLimited,
+    502: Unavailable,
+    503: Unavailable,
+    504: TookTooLong,
 }
 
 
@@ -98,6 +151,7 @@ class CybernetClient:
         *,
         timeout: float = CALL_TIMEOUT,
         ca: str | None = None,
+        patience: float = PATIENCE,
     ) -> None:
         """`ca` are the only authorities to trust, PEM; the system's if None."""
         url = base_url.rstrip("/")
@@ -108,6 +162,11 @@ class CybernetClient:
         self.base_url = url
         self._token = token
         self._timeout = timeout
+        self._patience = patience
+        self._met = False
+        """Whether a gateway has ever answered here."""
+        self._reads: frozenset[str] | None = None
+        """Names of the operations that change nothing, once they are known."""
         self._opener = urllib.request.build_opener(_StayHere(), *_trusting(ca))
 
     def __repr__(self) -> str:
@@ -115,15 +174,48 @@ class CybernetClient:
 
     def info(self) -> dict[str, Any]:
         """What the cyberspace offers, its constraints and its quotas; needs no token."""
-        found: dict[str, Any] = self._ask("/info")
+        found: dict[str, Any] = self._patiently("/info", None, lambda: True)
         return found
 
     def call(self, operation: str, parameters: Mapping[str, Any] | None = None) -> Any:
         """Carry out an operation; its result, or a CybernetError that says why there is none."""
         path = f"/api/v1/op/{urllib.parse.quote(operation, safe='')}"
-        return self._ask(path, json.dumps(dict(parameters or {})).encode())
+        body = json.dumps(dict(parameters or {})).encode()
+        return self._patiently(path, body, lambda: self._may_repeat(operation))
 
-    def _ask(self, path: str, body: bytes | None = None) -> Any:
+    def _may_repeat(self, operation: str) -> bool:
+        if operation in REPEATABLE:
+            return True
+        if self._reads is None:
+            offers = self.info().get("operations") or ()
+            self._reads = frozenset(it["name"] for it in offers if it.get("effect") == "read")
+        return operation in self._reads
+
+    def _patiently(self, path: str, body: bytes | None, may_repeat: Callable[[], bool]) -> Any:
+        pause, deadline = _SHORTEST_PAUSE, None
+        while True:
+            try:
+                return self._ask(path, body)
+            except (GatewayUnreachable, Unavailable) as failure:
+                now = time.monotonic()
+                deadline = deadline or now + self._patience
+                wait = max(pause * random.uniform(0.5, 1.0), failure.retry_after or 0.0)
+                if not self._passes(failure) or now + wait > deadline:
+                    raise
+                if failure.unclear and not may_repeat():
+                    raise
+            time.sleep(wait)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _passes(self, failure: CybernetError) -> bool:
+        """Whether it will pass: the gateway, or what is before it, says so, or was there before."""
+        if failure.retry_after is not None:
+            return True
+        if isinstance(failure, GatewayUnreachable):
+            return self._met and failure.code not in (UNTRUSTED, TIMED_OUT)
+        return self._met and (failure.reason == "stopped" or not failure.code)
+
+    def _ask(self, path: str, body: bytes | None) -> Any:
         request = urllib.request.Request(f"{self.base_url}{path}", data=body)
         request.add_header("Accept", "application/json")
         request.add_header("User-Agent", "kvestigate-client")
@@ -133,20 +225,27 @@ class CybernetClient:
                 request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
             with self._opener.open(request, timeout=self._timeout) as answer:
-                return json.loads(answer.read())
+                value = json.loads(answer.read())
         except urllib.error.HTTPError as error:
             with error:
-                raise _refusal(error.code, error.read()) from None
+                refusal = _refusal(error.code, error.headers.get("Retry-After", ""), error.read())
+            self._met = self._met or bool(refusal.code)
+            raise refusal from None
         except urllib.error.URLError as error:
             raise self._unreachable(error.reason) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise self._unreachable(error) from None
+        self._met = True
+        return value
 
     def _unreachable(self, why: object) -> GatewayUnreachable:
         if isinstance(why, ssl.SSLCertVerificationError):
             said = f"{self.base_url}: its certificate is not trusted: {why.verify_message}"
             return GatewayUnreachable(said, code=UNTRUSTED)
-        return GatewayUnreachable(f"{self.base_url} gave no answer: {why}")
+        code = TIMED_OUT if isinstance(why, TimeoutError) else ""
+        failure = GatewayUnreachable(f"{self.base_url} gave no answer: {why}", code=code)
+        failure.unclear = not isinstance(why, ConnectionRefusedError | socket.gaierror)
+        return failure
 
 
 def _trusting(ca: str | None) -> list[urllib.request.BaseHandler]:
@@ -160,7 +259,7 @@ def _trusting(ca: str | None) -> list[urllib.request.BaseHandler]:
     return [urllib.request.HTTPSHandler(context=context)]
 
 
-def _refusal(status: int, body: bytes) -> CybernetError:
+def _refusal(status: int, after: str, body: bytes) -> CybernetError:
     try:
         told = json.loads(body)["error"]
         message, code, reason = (str(told.get(key, "")) for key in ("message", "code", "reason"))
@@ -170,4 +269,8 @@ def _refusal(status: int, body: bytes) -> CybernetError:
     kind = _BY_STATUS.get(status, OperationFailed)
     if code == "quota_exceeded":
         kind = QuotaExceeded
-    return kind(message, status, code, reason)
+    refusal = kind(message, status, code, reason)
+    if after.isdecimal() and len(after) < 6:
+        refusal.retry_after = float(after)
+    refusal.unclear = kind is Unavailable and refusal.retry_after is None
+    return refusal

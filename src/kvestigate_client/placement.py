@@ -99,7 +99,11 @@ def place(
     strategy: str = "least-loaded",
     hosts: Mapping[str, Any] | None = None,
 ) -> list[NodeState]:
-    """The nodes for the shards, best first; `hosts` are the constraints that `/info` shows."""
+    """All nodes on which a shard fits, best first; NoPlace if there are fewer than shards.
+
+    The first ones are for the shards, the others are to spare: by the time a shard is made, one
+    of its node's GPUs may be taken. `hosts` are the constraints that `/info` shows.
+    """
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy: {strategy!r} is none; there are: {', '.join(STRATEGIES)}")
     rules = hosts or {}
@@ -114,7 +118,7 @@ def place(
         "least-loaded": lambda node: (node.load, -node.free_cpu, node.name),
         "most-free-capacity": lambda node: (-node.free_cpu, -node.free_memory, node.name),
     }
-    return sorted(fit, key=keys[strategy])[:shards]
+    return sorted(fit, key=keys[strategy])
 
 
 def _objection(node: NodeState, needs: ShardNeeds, rules: Mapping[str, Any]) -> str:

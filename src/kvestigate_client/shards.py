@@ -6,23 +6,29 @@ with DistributedJob(client, prefix="job-train", shards=4) as job:
     job.sync_code("./train")
     job.run(["python3", "train.py"])
     job.wait_until_complete()
+
+A gateway that is started anew meanwhile is waited for. Workspaces that could not be removed are not
+forgotten: NotCleanedUp names a file, and `DistributedJob.resume(client, file)` goes on from there.
 """
 
 from __future__ import annotations
 
 import base64
+import json
+import os
 import secrets
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from kvestigate_client.gateway import CybernetClient, CybernetError, NoSuchThing
+from kvestigate_client.gateway import ConflictFound, CybernetClient, CybernetError, NoSuchThing
 from kvestigate_client.packing import Packed, pack, unpack
 from kvestigate_client.placement import NodeState, ShardNeeds, amount_of, node_states, place
 
@@ -40,6 +46,8 @@ JOB_OPERATIONS = (
 )
 """What a cyberspace has to allow for a DistributedJob."""
 _TOGETHER = 8
+_ATTEMPTS = 3
+"""To start a run, when the gateway is away each time before it says whether it did."""
 _TAIL = 50
 """Lines of rank 0 that are looked at for progress."""
 
@@ -53,7 +61,11 @@ class JobFailed(Exception):
 
 
 class NotCleanedUp(Exception):
-    """Workspaces that could not be destroyed are still there."""
+    """Workspaces that could not be destroyed are still there; the job still has them."""
+
+    def __init__(self, message: str, left: Sequence[Shard]) -> None:
+        super().__init__(message)
+        self.left = list(left)
 
 
 @dataclass(frozen=True)
@@ -89,7 +101,18 @@ class ShardResult:
 class DistributedJob:
     """Leaving the block destroys every workspace, whatever happened inside."""
 
-    def __init__(self, client: CybernetClient, *, prefix: str, shards: int) -> None:
+    def __init__(
+        self,
+        client: CybernetClient,
+        *,
+        prefix: str,
+        shards: int,
+        state: str | Path | None = None,
+    ) -> None:
+        """`state` is a file for `resume`, kept while there are workspaces.
+
+        Without one it is written when workspaces could not be removed.
+        """
         if shards < 1:
             raise ValueError(f"shards: {shards} is less than one")
         self.client = client
@@ -98,10 +121,48 @@ class DistributedJob:
         """Those that are provisioned, by rank."""
         self._chosen: list[NodeState] = []
         """Nodes, by rank."""
+        self._spare: list[NodeState] = []
+        """Nodes on which a shard would fit, too."""
         self._count = shards
-        self._id = secrets.token_hex(2)  # two jobs with one prefix must not share workspaces
+        self._id = secrets.token_hex(4)  # two jobs with one prefix must not share workspaces
         self._needs = ShardNeeds()
         self._tags: dict[int, str] = {}
+        self._pids: dict[tuple[int, str], int] = {}
+        """The last process of a rank and a tag."""
+        self._state = None if state is None else Path(state)
+        self._moving = threading.Lock()
+
+    @classmethod
+    def resume(cls, client: CybernetClient, state: str | Path) -> DistributedJob:
+        """The job whose workspaces a file names, with its runs: wait for them, fetch, destroy."""
+        kept = json.loads(Path(state).read_text("utf-8"))
+        job = cls(client, prefix=kept["prefix"], shards=kept["count"], state=state)
+        job._id = kept["id"]
+        job._chosen = [NodeState(**node) for node in kept["nodes"]]
+        job.shards = [Shard(**shard) for shard in kept["shards"]]
+        job._tags = {int(rank): tag for rank, tag in kept["tags"].items()}
+        return job
+
+    def _keep(self) -> None:
+        """What `resume` needs, in the file for it; no file when there is nothing to go on with."""
+        if self._state is None:
+            return
+        if not self.shards:
+            self._state.unlink(missing_ok=True)
+            return
+        kept = {
+            "prefix": self.prefix,
+            "id": self._id,
+            "count": self._count,
+            "nodes": [asdict(node) for node in self._chosen],
+            "shards": [asdict(shard) for shard in self.shards],
+            "tags": self._tags,
+        }
+        new = self._state.with_name(f"{self._state.name}.{secrets.token_hex(4)}")
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(kept, file)
+        new.replace(self._state)
 
     def __enter__(self) -> DistributedJob:
         return self
@@ -146,7 +207,8 @@ class DistributedJob:
             gpus = self.client.call("workspace.gpus")
         states = node_states(nodes, metrics, gpus)
         hosts = info["constraints"]["hosts"]
-        self._chosen = place(states, self._count, self._needs, strategy, hosts)
+        fitting = place(states, self._count, self._needs, strategy, hosts)
+        self._chosen, self._spare = fitting[: self._count], fitting[self._count :]
         return self.nodes
 
     def provision(
@@ -163,12 +225,28 @@ class DistributedJob:
             for rank, node in enumerate(self.nodes)
         ]
         self.shards = wanted  # from now on they may exist, whatever becomes of the calls
+        self._keep()
         try:
-            self._each(wanted, lambda it: self._call("workspace.create", it))
+            self._each(list(wanted), self._create)
         except BaseException:
-            self._remove(wanted)
+            self.destroy()
             raise
-        return wanted
+        return self.shards
+
+    def _create(self, shard: Shard) -> None:
+        """On its node, or on another one if somebody was faster to take its GPUs."""
+        while True:
+            try:
+                self._call("workspace.create", shard)
+                return
+            except ConflictFound:
+                with self._moving:
+                    if not self._needs.gpus or not self._spare:
+                        raise
+                    node = self._spare.pop(0)
+                    shard = Shard(shard.rank, node.name, {**shard.workspace, "node": node.name})
+                    self.shards[shard.rank], self._chosen[shard.rank] = shard, node
+                    self._keep()
 
     def _specification(self, rank: int, node: str, mode: str, size: int) -> dict[str, Any]:
         return {
@@ -228,13 +306,27 @@ class DistributedJob:
         """Start a command of its own in every shard."""
         by_rank = self._by_rank(tasks)
 
-        def start(shard: Shard) -> None:
-            task = by_rank[shard.rank]
-            env = {**self._distributed(shard.rank), **task.env}
-            self._call("workspace.run", shard, tag=task.tag, command=list(task.cmd), env=env)
-
         self._tags = {rank: task.tag for rank, task in by_rank.items()}
-        self._each(self.shards, start)
+        self._keep()
+        self._each(self.shards, lambda shard: self._start(shard, by_rank[shard.rank]))
+
+    def _start(self, shard: Shard, task: ShardTask) -> None:
+        """Once: whether a call without an answer has started it, the list of runs tells."""
+        env = {**self._distributed(shard.rank), **task.env}
+        started = {"tag": task.tag, "command": list(task.cmd), "env": env}
+        key = shard.rank, task.tag
+        for attempts_left in reversed(range(_ATTEMPTS)):
+            try:
+                self._pids[key] = self._call("workspace.run", shard, **started)["pid"]
+                return
+            except CybernetError as failure:
+                if not failure.unclear or not attempts_left:
+                    raise
+            runs = self._call("workspace.ps", shard)["runs"]
+            pids = [run["pid"] for run in runs if run["tag"] == task.tag]
+            if pids and pids[0] != self._pids.get(key):
+                self._pids[key] = pids[0]
+                return
 
     def _by_rank(self, tasks: Sequence[ShardTask]) -> dict[int, ShardTask]:
         shards = self._provisioned()
@@ -255,7 +347,7 @@ class DistributedJob:
     def _distributed(self, rank: int) -> dict[str, str]:
         return {
             "DIST_RANK": str(rank),
-            "DIST_WORLD_SIZE": str(len(self.shards)),
+            "DIST_WORLD_SIZE": str(self._count),
             "DIST_PEERS": ",".join(node.address for node in self._chosen),
             "DIST_COORDINATOR": self._chosen[0].address,
         }
@@ -280,7 +372,8 @@ class DistributedJob:
             if all(run["state"] != "running" for run in runs):
                 return self._results(runs)
             if deadline is not None and time.monotonic() >= deadline:
-                running = [rank for rank, run in enumerate(runs) if run["state"] == "running"]
+                both = zip(self.shards, runs, strict=True)
+                running = [shard.rank for shard, run in both if run["state"] == "running"]
                 raise TimeoutError(f"after {timeout:g} seconds these ranks still run: {running}")
             time.sleep(poll_interval)
 
@@ -331,11 +424,7 @@ class DistributedJob:
 
     def destroy(self) -> None:
         """Remove every workspace; NotCleanedUp names those that could not be removed."""
-        shards, self.shards = self.shards, []
-        self._remove(shards)
-
-    def _remove(self, shards: Sequence[Shard]) -> None:
-        left: list[str] = []
+        complaints: dict[int, CybernetError] = {}
 
         def remove(shard: Shard) -> None:
             try:
@@ -343,12 +432,24 @@ class DistributedJob:
             except NoSuchThing:
                 pass
             except CybernetError as error:
-                left.append(f"{shard.workspace['name']} on {shard.node}: {error}")
+                complaints[shard.rank] = error
 
-        self._each(shards, remove)
-        self.shards = []
-        if left:
-            raise NotCleanedUp(f"workspaces are left: {'; '.join(left)}")
+        self._each(self.shards, remove)
+        self.shards = [shard for shard in self.shards if shard.rank in complaints]
+        if not self.shards:
+            self._keep()
+            return
+        self._state = self._state or Path(f"{self.prefix}-{self._id}.job.json").absolute()
+        way_out = f'go on with DistributedJob.resume(client, "{self._state}").destroy()'
+        try:
+            self._keep()
+        except OSError as error:
+            way_out = f"and {self._state} cannot be written: {error.strerror}"
+        named = "; ".join(
+            f"{shard.workspace['name']} on {shard.node}: {complaints[shard.rank]}"
+            for shard in self.shards
+        )
+        raise NotCleanedUp(f"workspaces are left: {named}; {way_out}", self.shards)
 
     def _provisioned(self) -> list[Shard]:
         if not self.shards:
@@ -356,9 +457,9 @@ class DistributedJob:
         return self.shards
 
     def _shard(self, rank: int) -> Shard:
-        shards = self._provisioned()
-        if not 0 <= rank < len(shards):
-            raise ValueError(f"rank {rank}: there are 0 to {len(shards) - 1}")
+        shards = {shard.rank: shard for shard in self._provisioned()}
+        if rank not in shards:
+            raise ValueError(f"rank {rank}: there are 0 to {self._count - 1}")
         return shards[rank]
 
     def _call(self, operation: str, shard: Shard, **parameters: Any) -> Any:

@@ -74,7 +74,11 @@ def test_info_is_asked_without_the_token(url: str) -> None:
         (409, "quota_exceeded", gateway.QuotaExceeded),
         (422, "constraint_violated", gateway.ConstraintViolated),
         (500, "execution_error", gateway.OperationFailed),
-        (503, "unavailable", gateway.OperationFailed),
+        (400, "malformed", gateway.Malformed),
+        (413, "too_large", gateway.TooLarge),
+        (429, "rate_limited", gateway.RateLimited),
+        (503, "unavailable", gateway.Unavailable),
+        (504, "timeout", gateway.TookTooLong),
     ],
 )
 def test_a_refusal_is_an_exception_of_its_kind(

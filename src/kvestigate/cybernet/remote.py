@@ -24,6 +24,7 @@ _KINDS: Mapping[type[sdk.CybernetError], type[KvestigateError]] = {
 _BY_STATUS: Mapping[int, type[KvestigateError]] = {
     400: errors.BadRequest,
     413: errors.RequestEntityTooLarge,
+    429: errors.TooManyRequests,
     503: errors.ServiceUnavailable,
     504: errors.Timeout,
 }
@@ -60,7 +61,7 @@ def carry_out(
 
 def _client(url: str, token: str, timeout: float, ca: str | None) -> sdk.CybernetClient:
     try:
-        return sdk.CybernetClient(url, token, timeout=timeout, ca=ca)
+        return sdk.CybernetClient(url, token, timeout=timeout, ca=ca, patience=0)
     except ValueError as error:
         hint = None if str(error).startswith("ca:") else "write http://localhost:8765"
         raise errors.UsageError(str(error), hint=hint) from None
