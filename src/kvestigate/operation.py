@@ -21,8 +21,9 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from kvestigate.client.access import Access, AccessOptions
-from kvestigate.errors import EXIT_OK
+from kvestigate.errors import EXIT_OK, InputError
 from kvestigate.kube import durations
+from kvestigate.kube.names import label_problems
 from kvestigate.node_access.model import NodeAccess
 from kvestigate.render.blocks import Block
 
@@ -85,6 +86,12 @@ NAMESPACE = msgspec.Meta(
 
 GROUP = msgspec.Meta(extra={_PARAM: Param(is_group=True)})
 """The annotation of a field whose own fields are flags: `targets: Annotated[Targets, GROUP]`."""
+
+
+def check_namespace(name: str) -> None:
+    """InputError unless it is empty or can be the name of a namespace: it is part of a path."""
+    if name and (problems := label_problems(name)):
+        raise InputError(f"{name[:80]!r}: {problems[0]}", where="namespace")
 
 
 def declared(info: msgspec.inspect.Type) -> tuple[Param, str]:

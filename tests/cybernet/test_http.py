@@ -49,6 +49,9 @@ async def test_an_operation_is_carried_out_and_recorded(front: Front, document: 
         ("report.run", {"name": 5}, TOKENS["ada"], 422, "constraint_violated", "name"),
         ("report.run", {"name": "nodse"}, TOKENS["ada"], 422, "constraint_violated", "parameters"),
         ("report.run", {"name": "nodes", "apply": True}, TOKENS["ada"], 422, None, "apply"),
+        ("pods", {"namespace": "../../nodes"}, TOKENS["ada"], 422, None, "namespace"),
+        ("pods", {"namespace": "a/b"}, TOKENS["ada"], 422, None, "namespace"),
+        ("report.run", {"name": "pods", "namespace": "A?x"}, TOKENS["ada"], 422, None, "namespace"),
     ],
 )
 async def test_what_is_refused_says_by_which_rule(

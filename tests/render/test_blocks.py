@@ -119,6 +119,11 @@ def test_markup_in_data_is_only_text() -> None:
         ("\x7f", "^?"),
         ("\x9b31m", "\\x9b31m"),
         ("größe 日本", "größe 日本"),
+        ("safe\u202egnp.exe", "safe\\u202egnp.exe"),
+        ("\u2066x\u2069\u200b\u200f", "\\u2066x\\u2069\\u200b\\u200f"),
+        ("a\u2028b\U000e0041", "a\\u2028b\\U000e0041"),
+        ("bad\udcff", "bad\\udcff"),
+        ("a\u00a0b\u3000c", "a\u00a0b\u3000c"),
     ],
 )
 def test_escape_sequences_from_a_cluster_are_spelled_out(words: str, shown: str) -> None:

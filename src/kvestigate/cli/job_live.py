@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit_log
 
 if TYPE_CHECKING:
     from kvestigate.jobs.answers import TaskStatus, TaskView
@@ -53,7 +54,7 @@ def _print_line(options: GlobalOptions, view: TaskView) -> None:
 
         sys.stdout.write(msgspec.json.encode(view).decode() + "\n")
     else:
-        sys.stdout.write(live_line(view) + "\n")
+        emit_log(live_line(view) + "\n")
     sys.stdout.flush()
 
 

@@ -19,7 +19,7 @@ from kvestigate.cli.files import read_whole
 from kvestigate.cli.group import group
 from kvestigate.cli.job_server import serve
 from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
+from kvestigate.cli.output import emit, emit_log
 from kvestigate.cli.parameters import duration, whole_number
 from kvestigate.cli.progress import counting, said_if_silent
 from kvestigate.cli.run import Run
@@ -258,6 +258,10 @@ async def _print_lines(launcher: Launcher, task_id: str, request: LogRequest) ->
         async with aclosing(launcher.logs(task_id, request)) as lines:
             async for line in lines:
                 heard()
+                if sys.stdout.isatty():
+                    emit_log(line.decode("utf-8", "replace") + "\n")
+                    sys.stdout.flush()
+                    continue
                 # Bytes as the program wrote them: a log may hold anything.
                 sys.stdout.flush()
                 sys.stdout.buffer.write(line + b"\n")

@@ -9,6 +9,7 @@ import click
 
 from kvestigate.cli.command import operation_command
 from kvestigate.cli.derived import input_of, parameters
+from kvestigate.cli.output import emit_log
 from kvestigate.cli.run import Run
 from kvestigate.inspection.logs import LogsOptions, streaming
 
@@ -41,6 +42,6 @@ async def logs(run: Run, /, **values: Any) -> None:
             click.echo(f"pod {pod} is not scheduled and has no log; {hint}", err=True)
         async for line in stream:
             prefix = f"[{line.source.pod}/{line.source.container}] " if several else ""
-            sys.stdout.write(f"{prefix}{line.text}\n")
+            emit_log(f"{prefix}{line.text}\n")
             if wanted.follow:
                 sys.stdout.flush()

@@ -56,6 +56,15 @@ def emit_list(
     emit(options, {name: items}, lambda found: render(found[name]))
 
 
+def emit_log(text: str) -> None:
+    """Print a part of a log: as it is to a pipe; a terminal gets no control characters."""
+    if sys.stdout.isatty():
+        from kvestigate.render.blocks import printable
+
+        text = printable(text.replace("\r\n", "\n"))
+    sys.stdout.write(text)
+
+
 def warn_of_skipped(names: Sequence[str]) -> None:
     """Name what an archive held and this machine did not get."""
     from kvestigate.render.blocks import one_line, printable

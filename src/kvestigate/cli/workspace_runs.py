@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from contextlib import aclosing
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import click
 from kvestigate.cli import workspace_files
 from kvestigate.cli.command import operation_command
 from kvestigate.cli.jobs import pairs
+from kvestigate.cli.output import emit_log
 from kvestigate.cli.parameters import whole_number
 from kvestigate.cli.run import Run
 from kvestigate.cli.workspace import described, workspace
@@ -112,6 +114,7 @@ async def logs(
         await run(options, via=via)
         return
     async with aclosing(runs.follow(run.context(via), options)) as pieces:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")  # pieces may end in a character
         async for piece in pieces:
-            sys.stdout.write(piece.decode("utf-8", "replace"))
+            emit_log(decoder.decode(piece))
             sys.stdout.flush()

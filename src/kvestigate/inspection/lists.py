@@ -16,7 +16,7 @@ from kvestigate.client.named import require_namespace
 from kvestigate.errors import Forbidden
 from kvestigate.inspection.pod_status import ready_of, restarted_at, restarts_of, status_of
 from kvestigate.kube.selectors import parse_labels
-from kvestigate.operation import NAMESPACE, param
+from kvestigate.operation import NAMESPACE, check_namespace, param
 from kvestigate.render.blocks import Block, Cell, Column, Field, Table, Tone, table, text
 from kvestigate.render.human import age
 from kvestigate.snapshot import listings
@@ -72,6 +72,9 @@ class PodsOptions:
     def namespaces(self) -> tuple[str, ...]:
         """The one namespace that is listed; empty for all."""
         return (self.namespace,) if self.namespace and not self.all_namespaces else ()
+
+    def __post_init__(self) -> None:
+        check_namespace(self.namespace)
 
 
 @dataclass(frozen=True, slots=True)

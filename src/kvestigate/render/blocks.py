@@ -7,6 +7,7 @@ renderer is written once and tested without a terminal.
 from __future__ import annotations
 
 import enum
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -102,8 +103,12 @@ def as_cell(value: str | Cell) -> Cell:
 
 
 def printable(words: str) -> str:
-    """`words` with control characters spelled out (`^[`), newlines and tabs kept."""
-    return "".join(_spell(character) for character in words)
+    """`words` with control characters spelled out (`^[`, `\\u202e`), newlines and tabs kept.
+
+    Not only escape sequences play tricks: marks of direction show a text in another order than
+    its letters have, and characters without width hide in names.
+    """
+    return words if words.isprintable() else "".join(map(_spell, words))
 
 
 def one_line(words: str) -> str:
@@ -112,9 +117,11 @@ def one_line(words: str) -> str:
 
 
 def _spell(character: str) -> str:
-    code = ord(character)
-    if character in "\n\t":
+    if character in "\n\t" or character.isprintable():
         return character
+    code = ord(character)
     if code < 0x20 or code == 0x7F:
         return "^" + chr(code ^ 0x40)
-    return f"\\x{code:02x}" if 0x80 <= code < 0xA0 else character
+    if unicodedata.category(character) in ("Zs", "Cn"):  # blanks, and what Python does not know yet
+        return character
+    return character.encode("ascii", "backslashreplace").decode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Text, as_cell
+from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Text, as_cell, printable
 
 
 def to_html(blocks: Sequence[Block]) -> str:
@@ -17,14 +17,17 @@ def _block(block: Block) -> str:
     if isinstance(block, Text):
         return f'<p class="{_tone(block.cell)}">{_words(block.cell)}</p>'
     if isinstance(block, Facts):
-        rows = (f"<tr><th>{escape(name)}</th>{_cell(value)}</tr>" for name, value in block.pairs)
+        rows = (
+            f"<tr><th>{escape(printable(name))}</th>{_cell(value)}</tr>"
+            for name, value in block.pairs
+        )
         return f"<table>{''.join(rows)}</table>"
     return _table(block)
 
 
 def _table(table: Table) -> str:
     if not table.rows and table.empty:
-        return f"<p>{escape(table.empty)}</p>"
+        return f"<p>{escape(printable(table.empty))}</p>"
     columns, rows = table.visible(wide=True)
     numbers = [column.number for column in columns]
     head = "".join(map(_head, columns))
@@ -34,7 +37,7 @@ def _table(table: Table) -> str:
 
 def _head(column: Column) -> str:
     kind = ' class="number"' if column.number else ""
-    return f"<th{kind}>{escape(column.title)}</th>"
+    return f"<th{kind}>{escape(printable(column.title))}</th>"
 
 
 def _cell(value: str | Cell, number: bool = False) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvestigate.render.blocks import Block, Cell, Facts, Table, Text, as_cell, one_line
+from kvestigate.render.blocks import Block, Cell, Facts, Table, Text, as_cell, one_line, printable
 
 _GAP = "   "
 
@@ -26,12 +26,12 @@ def _block(block: Block, *, wide: bool) -> str:
 def _fact(name: str, value: str | Cell) -> list[list[str]]:
     """One row for each line of the value; the first has the name."""
     first, *more = as_cell(value).text.rstrip("\n").split("\n")
-    return [[f"{name}:", first], *(["", line] for line in more)]
+    return [[f"{printable(name)}:", first], *(["", line] for line in more)]
 
 
 def _table(table: Table, *, wide: bool) -> str:
     if not table.rows and table.empty:
-        return table.empty
+        return printable(table.empty)
     columns, rows = table.visible(wide=wide)
     header = [column.title.upper() for column in columns]
     return _align([header, *([cell.text for cell in row] for row in rows)])

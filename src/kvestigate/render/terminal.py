@@ -17,6 +17,7 @@ from kvestigate.render.blocks import (
     Tone,
     as_cell,
     one_line,
+    printable,
 )
 
 _CODES = {
@@ -48,13 +49,13 @@ def _lines(block: Block, width: int, *, wide: bool) -> Iterator[str]:
     elif isinstance(block, Facts):
         yield from _facts(block, width)
     elif not block.rows and block.empty:
-        yield f"{block.empty}\n"
+        yield f"{printable(block.empty)}\n"
     else:
         yield from _table(block, width, wide=wide)
 
 
 def _facts(facts: Facts, width: int) -> Iterator[str]:
-    named = [(f"{name}:", as_cell(value)) for name, value in facts.pairs]
+    named = [(f"{printable(name)}:", as_cell(value)) for name, value in facts.pairs]
     indent = max((_columns(name) for name, _ in named), default=0) + len(_GAP)
     room = max(width - indent, _NARROWEST)
     for name, value in named:

@@ -22,7 +22,10 @@ _LOOKS_DATED = re.compile(
     r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:[.][0-9_]*)?$"
 )
 """Text that YAML 1.1 reads as a date or a base-60 number."""
-_ESCAPED = re.compile(r'["\\]|[^ -~\u00a1-\ud7ff\ue000-\ufefe\uff00-\ufffd]|[\u2028\u2029]')
+_ESCAPED = re.compile(
+    r'["\\]|[^ -~\u00a1-\ud7ff\ue000-\ufefe\uff00-\ufffd]'
+    r"|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
 _ESCAPES = {
     "\0": "0",
     "\a": "a",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.client.named import require_namespace
-from kvestigate.operation import NAMESPACE, param
+from kvestigate.operation import NAMESPACE, check_namespace, param
 from kvestigate.reports.registry import REPORTS, find
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.model import Gap
@@ -25,6 +25,7 @@ class RunOptions:
     """Read only this namespace and objects without a namespace; empty: all namespaces."""
 
     def __post_init__(self) -> None:
+        check_namespace(self.namespace)
         find(self.name)  # a mistyped name fails before a cluster is read
 
 
