@@ -75,6 +75,7 @@ TABLE = [
         "a foreign tag",
         f"users: !!python/object:os.system\n  token: {SECRET}\n",
         "{file}:1:8: users must be a list, not a mapping",
+        "write [a, b], or - a",
     ),
     Bad(
         "nested too deeply",
@@ -107,11 +108,13 @@ TABLE = [
         "clusters is a mapping",
         "clusters: {name: c}\n",
         "{file}:1:11: clusters must be a list, not a mapping",
+        "write [a, b], or - a",
     ),
     Bad(
         "an entry is text",
         "users:\n- alice\n",
         "{file}:2:3: users[0] must be a mapping, not text",
+        "write {name: value}",
     ),
     Bad(
         "an entry without a name",
@@ -128,13 +131,13 @@ TABLE = [
         "a token that kubectl reads as true",
         kubeconfig(user="token: y"),
         '{file}:9:27: user "u": token must be text, not a boolean',
-        "quote it: token: '...'",
+        "put it in quotes",
     ),
     Bad(
         "a token that is a number",
         kubeconfig(user="token: 12345678"),
         '{file}:9:27: user "u": token must be text, not a number',
-        "quote it: token: '...'",
+        "put it in quotes",
     ),
     Bad(
         "a flag that is text",

@@ -25,8 +25,8 @@ from kvestigate.client.kubeconfig import (
     read_user,
     split_paths,
 )
-from kvestigate.client.located import Document, Section
 from kvestigate.errors import ConfigError, InputError, NoCluster, UsageError
+from kvestigate.kube.documents import File, Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ def _choice_of_pod(pod: InCluster) -> Choice:
 
 def _section(origin: str, values: dict[str, Any]) -> Section:
     """A section for values from flags instead of a file."""
-    return Section(Document(origin, None, values), (), "", values)
+    return Section(File(origin, b"", values), (), "", values)
 
 
 def _with_cluster_flags(cluster: Cluster, options: AccessOptions) -> Cluster:

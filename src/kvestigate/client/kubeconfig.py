@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from kvestigate.client.located import Section, parse, type_name
 from kvestigate.errors import ConfigError, nearest
+from kvestigate.kube.documents import Section, first_document, type_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class User:
 
     @property
     def file(self) -> Path:
-        return Path(self.section.document.file)
+        return Path(self.section.document.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,13 @@ class Config:
     users: Mapping[str, User] = field(default_factory=dict)
     contexts: Mapping[str, Context] = field(default_factory=dict)
     current_context: str = ""
-    current_context_where: str = ""
-    """`file:line:column` of the value, empty when it is not set."""
+    top: Section | None = field(default=None, repr=False)
+    """The file that sets `current-context`; None when none does."""
+
+    @property
+    def current_context_where(self) -> str:
+        """`file:line:column` of the value, empty when it is not set."""
+        return self.top.where("current-context") if self.top else ""
 
 
 def load(path: Path) -> Config:
@@ -156,20 +161,20 @@ def merge(configs: Iterable[Config]) -> Config:
     clusters: dict[str, Cluster] = {}
     users: dict[str, User] = {}
     contexts: dict[str, Context] = {}
-    current, current_where = "", ""
+    current, top = "", None
     for config in configs:
         files += config.files
         clusters = clusters | {**config.clusters, **clusters}
         users = users | {**config.users, **users}
         contexts = contexts | {**config.contexts, **contexts}
         if not current:
-            current, current_where = config.current_context, config.current_context_where
-    return Config(files, clusters, users, contexts, current, current_where)
+            current, top = config.current_context, config.top
+    return Config(files, clusters, users, contexts, current, top)
 
 
 def parse_config(file: str, data: bytes) -> Config:
     """The kubeconfig in `data`; `file` is where relative paths start and what messages name."""
-    document = parse(file, data)
+    document = first_document(data, file)
     if document.value is None:
         return Config((Path(file),))
     if not isinstance(document.value, dict):
@@ -186,7 +191,7 @@ def parse_config(file: str, data: bytes) -> Config:
         users=_unique(read_user(name, body) for name, body in _named(top, "users")),
         contexts=_unique(read_context(name, body) for name, body in _named(top, "contexts")),
         current_context=current,
-        current_context_where=top.where("current-context") if current else "",
+        top=top if current else None,
     )
 
 
@@ -319,7 +324,7 @@ def _path(body: Section, key: str) -> str:
     if not value:
         return ""
     # normpath, as kubectl joins lexically: `a/../b` is `b` even when `a` is a link.
-    base = Path(body.document.file).absolute().parent
+    base = Path(body.document.source).absolute().parent
     return os.path.normpath(base / value)
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from kvestigate.client.auth.execplugin import API_VERSIONS, INTERACTIVE_MODES
 from kvestigate.client.endpoint import check_proxy, parse_endpoint
 from kvestigate.client.kubeconfig import Cluster, Exec, User
-from kvestigate.client.located import Section
 from kvestigate.errors import ConfigError
+from kvestigate.kube.documents import Section
 
 _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
 

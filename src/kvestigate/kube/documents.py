@@ -11,21 +11,27 @@ Each is told with its path, its value and the way out. Null is the same as leavi
 
 `one_document` is a file with one document. Mistakes that are found in the value of the file, by
 `read` or by other checks, get the line that the file has them in.
+
+`first_document` is for files that hold secrets, which are kubeconfigs: no error quotes the text.
+A `Section` is a mapping of such a file; it is read field by field, because one entry that is wrong
+must not hide the others.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import enum
 import re
 import types
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from kvestigate.errors import InputError, UsageError, nearest
-from kvestigate.kube.yaml_documents import load, load_first, nodes_at
+from kvestigate.errors import ConfigError, InputError, UsageError, nearest
+from kvestigate.kube.yaml_documents import Node, load, load_first, nodes_at
 
 T = TypeVar("T")
 
@@ -56,7 +62,7 @@ class Mistakes(InputError):
         super().__init__("; ".join(map(str, self.problems)), hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class File:
     """A file with one document."""
 
@@ -64,6 +70,8 @@ class File:
     """The file's name, `-` for standard input."""
     data: bytes = field(repr=False)
     value: Any = field(repr=False)
+    repeated: tuple[str, ...] = ()
+    """`line 7: key "a" already set in map`: keys given twice, of which the last counts."""
 
     @contextmanager
     def mistakes(self) -> Iterator[None]:
@@ -71,7 +79,38 @@ class File:
         try:
             yield
         except UsageError as error:
-            raise told_with_lines(self.data, self.source, _problems(error)) from None
+            raise self._with_lines(_problems(error)) from None
+
+    def _with_lines(self, problems: Sequence[Problem]) -> InputError:
+        """The error that tells people all problems of the file, each with its line."""
+        places = [f"{self.source}:{self.line(problem.path)}" for problem in problems]
+        if len(problems) == 1:
+            [only] = problems
+            return InputError(str(only), where=places[0], hint=only.hint or None)
+        lines = [f"{len(problems)} mistakes"]
+        for place, problem in zip(places, problems, strict=True):
+            lines.append(f"{place}: {problem}" + (f"; {problem.hint}" if problem.hint else ""))
+        return InputError("\n".join(lines), where=self.source)
+
+    def line(self, path: str) -> int:
+        """The line of the field or, if it is absent, of the nearest field around it."""
+        *_, (key, _) = [(None, None), *self._nodes(_steps(path))]
+        return key.start_mark.line + 1 if key else 1
+
+    def where(self, *path: str | int) -> str:
+        """`file:line:column` of the value at `path`, or of its nearest existing parent."""
+        *_, (_, value) = [(None, None), *self._nodes(path)]
+        mark = value and value.start_mark
+        return f"{self.source}:{mark.line + 1}:{mark.column + 1}" if mark else self.source
+
+    def _nodes(self, path: Sequence[str | int]) -> Iterable[tuple[Node, Node]]:
+        return () if self._root is None else nodes_at(self._root, path)
+
+    @cached_property
+    def _root(self) -> Node | None:
+        """The document with its positions, which only messages need."""
+        document = load_first(self.data, self.source)
+        return document and document[1]
 
 
 def one_document(data: bytes, source: str, what: str) -> File:
@@ -86,27 +125,90 @@ def one_document(data: bytes, source: str, what: str) -> File:
     return File(source, data, documents[0].value)
 
 
-def told_with_lines(data: bytes, source: str, problems: Sequence[Problem]) -> InputError:
-    """The error that tells people all problems of a file, each with its line."""
-    places = [f"{source}:{line_of(data, problem.path)}" for problem in problems]
-    if len(problems) == 1:
-        [only] = problems
-        return InputError(str(only), where=places[0], hint=only.hint or None)
-    lines = [f"{len(problems)} mistakes"]
-    for place, problem in zip(places, problems, strict=True):
-        lines.append(f"{place}: {problem}" + (f"; {problem.hint}" if problem.hint else ""))
-    return InputError("\n".join(lines), where=source)
+def first_document(data: bytes, source: str) -> File:
+    """The first document of a file that may hold secrets. Its value is None if there is none."""
+    try:
+        loaded = load_first(data, source)
+    except InputError as error:
+        where = error.where or source
+        raise ConfigError(
+            f"{where}: not YAML: {error.message.removeprefix(f'{where}: ')}",
+            hint=error.hint or "fix the file at that place, or restore it",
+        ) from None
+    if loaded is None:
+        return File(source, data, None)
+    return File(source, data, loaded[0].value, loaded[0].repeated)
 
 
 def line_of(data: bytes, path: str) -> int:
     """The line of the field in a file or, if it is absent, of the nearest field around it."""
-    document = load_first(data, "-")
-    line = 1
-    if document is not None:
-        steps = [name or int(index) for name, index in _STEP.findall(path)]
-        for key, _ in nodes_at(document[1], steps):
-            line = key.start_mark.line + 1
-    return line
+    return File("-", data, None).line(path)
+
+
+def _steps(path: str) -> list[str | int]:
+    return [name or int(index) for name, index in _STEP.findall(path)]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One mapping of a file that may hold secrets, read with errors that name field and place."""
+
+    document: File
+    path: tuple[str | int, ...]
+    label: str
+    """How messages call it: `user "admin"`; empty at the top of the file."""
+    values: Mapping[str, Any] = field(repr=False)
+
+    def where(self, *keys: str | int) -> str:
+        return self.document.where(*self.path, *keys)
+
+    def error(self, message: str, *keys: str | int, hint: str | None = None) -> ConfigError:
+        """A failure at the field `keys` of this section."""
+        label = f"{self.label}: " if self.label else ""
+        return ConfigError(f"{self.where(*keys)}: {label}{message}", hint=hint)
+
+    def read(self, kind: type[T], key: str) -> T | None:
+        """The field as `kind`; None when it is absent."""
+        reader = _Reader(exact=True)
+        value: T | None = reader.value(kind | None, self.values.get(key), key)
+        for problem in reader.problems:
+            message = f"{problem.path} {problem.message}"
+            raise self.error(message, *_steps(problem.path), hint=problem.hint or None)
+        return value
+
+    def text(self, key: str) -> str:
+        return self.read(str, key) or ""
+
+    def flag(self, key: str) -> bool:
+        return self.read(bool, key) or False
+
+    def strings(self, key: str) -> tuple[str, ...]:
+        return self.read(tuple[str, ...], key) or ()
+
+    def data(self, key: str) -> bytes | None:
+        """The bytes of a base64 field; None when it is absent or empty."""
+        encoded = self.text(key).replace("\n", "").replace("\r", "")
+        try:
+            return base64.b64decode(encoded, validate=True) or None
+        except (binascii.Error, ValueError):
+            # ValueError: characters beyond ASCII.
+            raise self.error(
+                f"{key} is not base64", key, hint=f"encode it with: base64 -w0 FILE, into {key}"
+            ) from None
+
+    def section(self, key: str, label: str = "") -> Section | None:
+        """The mapping under `key`; None when absent."""
+        values = self.read(dict[str, Any], key)
+        if values is None:
+            return None
+        return Section(self.document, (*self.path, key), label or self.label, values)
+
+    def sections(self, key: str) -> list[Section]:
+        """The mappings in the list under `key`."""
+        return [
+            Section(self.document, (*self.path, key, index), self.label, values)
+            for index, values in enumerate(self.read(tuple[dict[str, Any], ...], key) or ())
+        ]
 
 
 def _problems(error: UsageError) -> Sequence[Problem]:
@@ -144,6 +246,11 @@ def shown(value: Any) -> str:
     """`value` as a message quotes it."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def type_name(value: object) -> str:
+    """How messages call the type of a value that they must not quote: `a number`."""
+    return _TYPES.get(type(value), type(value).__name__)
 
 
 def suggestion(wrong: str, known: Iterable[str], *, prefix: str = "") -> str:
@@ -204,8 +311,11 @@ _WRONG: Any = object()
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, *, exact: bool = False) -> None:
         self.problems: list[Problem] = []
+        self._exact = exact
+        """A number is not taken for text, and messages name the type of a value, which may be a
+        secret, instead of the value."""
 
     def value(self, kind: Any, given: Any, path: str) -> Any:
         origin = get_origin(kind)
@@ -232,6 +342,11 @@ class _Reader:
         self.problems.append(Problem(path, message, hint))
         return _WRONG
 
+    def _mistyped(self, path: str, given: Any, wanted: str, hint: str = "") -> Any:
+        if self._exact:
+            return self._wrong(path, f"must be {wanted}, not {type_name(given)}", hint)
+        return self._wrong(path, f"{shown(given)} is not {wanted}", hint)
+
     def _converted(self, function: Any, given: Any, path: str) -> Any:
         try:
             return function(given, path)
@@ -247,13 +362,15 @@ class _Reader:
 
     def _list(self, kind: type[Any], inner: Any, given: Any, path: str) -> Any:
         if not isinstance(given, list | tuple):
-            return self._wrong(path, f"{shown(given)} is not a list", _LIST)
-        return kind([self.value(inner, it, f"{path}[{index}]") for index, it in enumerate(given)])
+            return self._mistyped(path, given, "a list", _LIST)
+        return kind(
+            [self.value(inner, item, f"{path}[{index}]") for index, item in enumerate(given)]
+        )
 
     def _mapping(self, inner: Any, given: Any, path: str) -> Any:
         if not isinstance(given, Mapping):
-            return self._wrong(path, f"{shown(given)} is not a mapping", _MAPPING)
-        return {key: self.value(inner, it, f"{path}.{key}") for key, it in given.items()}
+            return self._mistyped(path, given, "a mapping", _MAPPING)
+        return {key: self.value(inner, item, f"{path}.{key}") for key, item in given.items()}
 
     def _dataclass(self, kind: Any, given: Any, path: str) -> Any:
         shorthand = getattr(kind, "SHORTHAND", "")
@@ -262,9 +379,7 @@ class _Reader:
         given = {} if given is None else given
         known = {declared.name: declared for declared in fields(kind) if declared.init}
         if not isinstance(given, Mapping):
-            return self._wrong(
-                path, f"{shown(given)} is not a mapping", f"its fields are {', '.join(known)}"
-            )
+            return self._mistyped(path, given, "a mapping", f"its fields are {', '.join(known)}")
         before = len(self.problems)
         dot = f"{path}." if path else ""
         ignored: Any = getattr(kind, "IGNORED", ())
@@ -293,24 +408,34 @@ class _Reader:
             return _WRONG
 
     def _choice(self, kind: type[enum.Enum], given: Any, path: str) -> Any:
-        values = [str(it.value) for it in kind]
+        values = [str(member.value) for member in kind]
         if isinstance(given, str) and given in values:
             return kind(given)
         hint = suggestion(str(given), values)
         return self._wrong(path, f"{shown(given)} is none of {', '.join(values)}", hint)
 
     def _scalar(self, kind: type[Any], given: Any, path: str) -> Any:
-        if kind is str and isinstance(given, int | float) and not isinstance(given, bool):
+        number = isinstance(given, int | float) and not isinstance(given, bool)
+        if kind is str and number and not self._exact:
             return str(given)  # `cpu: 4` is what people write
         if kind is float and isinstance(given, int) and not isinstance(given, bool):
             return float(given)
         if isinstance(given, kind) and not (kind is not bool and isinstance(given, bool)):
             return given
-        quoted = kind is str and isinstance(given, bool)
-        hint = f'write "{str(given).lower()}", in quotes' if quoted else ""
-        return self._wrong(path, f"{shown(given)} is not {_NAMES[kind]}", hint)
+        hint = ""
+        if kind is str and isinstance(given, bool | int | float):
+            hint = "put it in quotes" if self._exact else f'write "{str(given).lower()}", in quotes'
+        return self._mistyped(path, given, _NAMES[kind], hint)
 
 
+_TYPES = {
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "a mapping",
+}
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 

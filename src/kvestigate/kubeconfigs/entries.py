@@ -16,8 +16,8 @@ from kvestigate.client.kubeconfig import (
     read_context,
     read_user,
 )
-from kvestigate.client.located import Section, parse, type_name
 from kvestigate.errors import ConfigError
+from kvestigate.kube.documents import Section, first_document, type_name
 
 T = TypeVar("T", Cluster, User, Context)
 
@@ -67,7 +67,7 @@ class Entries:
         """Add what is in one file."""
         file = str(path)
         try:
-            document = parse(file, data)
+            document = first_document(data, file)
             if document.value is None:
                 return
             if not isinstance(document.value, dict):

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from kvestigate.client.kubeconfig import parse_config
-from kvestigate.client.located import parse
 from kvestigate.errors import ConfigError
+from kvestigate.kube.documents import first_document
 from kvestigate.kubeconfigs.difference import Difference, beside, difference
 
 
@@ -24,7 +24,7 @@ def read(path: Path) -> bytes:
 def as_written(path: Path, data: bytes) -> dict[str, Any]:
     """The mapping in `data`, unknown fields and all. ConfigError says what is wrong, and where."""
     parse_config(str(path), data)
-    value: Any = parse(str(path), data).value
+    value: Any = first_document(data, str(path)).value
     return value or {}
 
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from kvestigate.client.kubeconfig import Context
-from kvestigate.client.located import Section
 from kvestigate.errors import nearest
+from kvestigate.kube.documents import Section
 from kvestigate.kubeconfigs import fields
 from kvestigate.kubeconfigs.entries import Entry
 from kvestigate.kubeconfigs.look import Look
@@ -53,8 +53,8 @@ def repeated_keys(look: Look, now: datetime) -> Iterator[Finding]:
             yield Finding(
                 "duplicate-key",
                 Severity.WARNING,
-                top.document.file,
-                f"{top.document.file}:{line}",
+                top.document.source,
+                f"{top.document.source}:{line}",
                 evidence,
                 "the last value counts, which may not be the one you see",
             )
@@ -133,7 +133,7 @@ def unused(look: Look, now: datetime) -> Iterator[Finding]:
 
 def unknown_fields(look: Look, now: datetime) -> Iterator[Finding]:
     for top in look.entries.tops:
-        yield from _strangers(top, fields.TOP, str(top.document.file))
+        yield from _strangers(top, fields.TOP, str(top.document.source))
     known: tuple[tuple[Iterable[Entry[Any]], frozenset[str]], ...] = (
         (look.entries.clusters, fields.CLUSTER),
         (look.entries.users, fields.USER),

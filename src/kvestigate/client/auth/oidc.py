@@ -17,10 +17,10 @@ from urllib.parse import quote, urlencode
 
 from kvestigate.client.auth.identity import describe_token, jwt_claims, jwt_expiry
 from kvestigate.client.auth.interface import Credential, Credentials, Fetch, Now, wall_now
-from kvestigate.client.located import parse
 from kvestigate.client.locking import locked
 from kvestigate.errors import ConfigError, ConnectionFailed
 from kvestigate.files import replace_file
+from kvestigate.kube.documents import first_document
 from kvestigate.render.encode import to_yaml
 
 _TIMEOUT = 30.0
@@ -222,7 +222,7 @@ def _unsaved(file: Path, reason: str | None) -> ConfigError:
 
 
 def _with_provider(file: Path, data: bytes, user: str, config: Mapping[str, str]) -> bytes | None:
-    document = parse(str(file), data).value
+    document = first_document(data, str(file)).value
     users = document.get("users") if isinstance(document, dict) else None
     for entry in users or ():
         provider = (entry.get("user") or {}).get("auth-provider")

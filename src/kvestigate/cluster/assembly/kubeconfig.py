@@ -9,10 +9,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from kvestigate.client.located import parse
 from kvestigate.client.locking import locked
 from kvestigate.errors import ConfigError
 from kvestigate.files import replace_file
+from kvestigate.kube.documents import first_document
 from kvestigate.render.encode import to_yaml
 
 LOCK_SECONDS = 5.0
@@ -99,7 +99,7 @@ def _others(config: dict[str, Any], section: str, name: str) -> list[Any]:
 def _load(path: Path, failing: str) -> dict[str, Any]:
     """`failing` is what cannot be done if it cannot be read."""
     try:
-        value = parse(str(path), path.read_bytes()).value
+        value = first_document(path.read_bytes(), str(path)).value
     except (OSError, ConfigError) as error:
         why = error.message if isinstance(error, ConfigError) else f"{path}: {error.strerror}"
         raise ConfigError(
