@@ -17,10 +17,11 @@ import msgspec
 
 from kvestigate.collect.kinds import WorkloadKind, kind_of
 from kvestigate.collect.normalise import normalise
-from kvestigate.collect.reading import read, with_text_quantities
+from kvestigate.collect.reading import read
 from kvestigate.collect.record import Record
 from kvestigate.collect.sidecars import KNOWN, Sidecars
 from kvestigate.errors import InputError
+from kvestigate.kube.requests import with_text_quantities
 from kvestigate.kube.yaml_documents import Document, flattened, load
 
 STDIN = "-"

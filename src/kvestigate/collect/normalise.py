@@ -8,15 +8,21 @@ from functools import lru_cache
 import msgspec
 
 from kvestigate.collect import devices, sidecars
-from kvestigate.collect.parts import Container, PodSpec, PodTemplate
 from kvestigate.collect.placement import node_type
 from kvestigate.collect.reading import Workload
 from kvestigate.collect.record import ContainerRecord, EventType, Record
 from kvestigate.collect.sidecars import KNOWN, Sidecars
 from kvestigate.kube import quantities
 from kvestigate.kube.decode import decode
-from kvestigate.kube.requests import CPU, MEMORY, Amounts, requests_of
-from kvestigate.kube.views.pods import ResourceRequirements
+from kvestigate.kube.requests import (
+    CPU,
+    MEMORY,
+    Amounts,
+    requests_of,
+    with_default_requests,
+)
+from kvestigate.kube.views.meta import View
+from kvestigate.kube.views.pods import Container, PodTemplate
 
 # kubectl's copy of the manifest: as large as the object, and it may hold what env holds.
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -24,6 +30,16 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _MIB = 1024 * 1024
 _TEMPLATES = 1024
 """Templates remembered: a few MB."""
+
+
+class _VolumesSpec(View, frozen=True):
+    volumes: tuple[dict[str, msgspec.Raw], ...] = ()
+
+
+class _Volumes(View, frozen=True):
+    """A pod template, seen by the types of its volumes: a volume is a name and a source."""
+
+    spec: _VolumesSpec = _VolumesSpec()
 
 
 class TemplateFacts(msgspec.Struct, frozen=True):
@@ -81,7 +97,7 @@ def template_facts(kind: str, written: tuple[bytes, ...], known: Sidecars) -> Te
     """Of pod templates as JSON, all of one workload."""
     templates = [decode(template, PodTemplate, where=kind) for template in written]
     specs = [template.spec for template in templates]
-    total = _sum(requests_of(_with_defaults(spec)) for spec in specs)
+    total = _sum(requests_of(with_default_requests(spec)) for spec in specs)
     gpus = devices.gpu_amounts(total)
     fraction = _fraction(templates)
     return TemplateFacts(
@@ -92,7 +108,7 @@ def template_facts(kind: str, written: tuple[bytes, ...], known: Sidecars) -> Te
             for container in spec.init_containers
         ),
         sidecar_count=sum(known.count(spec) for spec in specs),
-        volume_types=_volume_types(specs),
+        volume_types=_volume_types(kind, written),
         node_type=next((found for spec in specs if (found := node_type(spec))), None),
         runtime_class=next(
             (spec.runtime_class_name for spec in specs if spec.runtime_class_name), None
@@ -115,8 +131,8 @@ def _container(container: Container) -> ContainerRecord:
     return ContainerRecord(
         name=container.name,
         image=container.image,
-        command=container.command,
-        args=container.args,
+        command=container.command or None,
+        args=container.args or None,
         req_cpu_mcpu=_millis(requests),
         req_mem_mib=_memory(requests),
         lim_cpu_mcpu=_millis(limits),
@@ -138,27 +154,6 @@ def _mib(amount: int) -> int:
     return -(-amount // _MIB)
 
 
-def _with_defaults(spec: PodSpec) -> PodSpec:
-    """What the server makes of it when it creates the pod: a limit is a request, too."""
-    if not any(
-        container.resources.limits for container in (*spec.containers, *spec.init_containers)
-    ):
-        return spec
-    return msgspec.structs.replace(
-        spec,
-        containers=tuple(map(_with_default_requests, spec.containers)),
-        init_containers=tuple(map(_with_default_requests, spec.init_containers)),
-    )
-
-
-def _with_default_requests(container: Container) -> Container:
-    resources = container.resources
-    if not resources.limits:
-        return container
-    requests = {**resources.limits, **resources.requests}
-    return msgspec.structs.replace(container, resources=ResourceRequirements(requests=requests))
-
-
 def _sum(amounts: Iterable[Amounts]) -> Amounts:
     total: Amounts = {}
     for resources in amounts:
@@ -172,6 +167,7 @@ def _fraction(templates: Iterable[PodTemplate]) -> float | None:
     return next((fraction for fraction in fractions if fraction is not None), None)
 
 
-def _volume_types(specs: Iterable[PodSpec]) -> tuple[str, ...]:
-    types = {key for spec in specs for volume in spec.volumes for key in volume if key != "name"}
-    return tuple(sorted(types))
+def _volume_types(kind: str, written: Iterable[bytes]) -> tuple[str, ...]:
+    templates = [decode(template, _Volumes, where=kind) for template in written]
+    volumes = [volume for template in templates for volume in template.spec.volumes]
+    return tuple(sorted({key for volume in volumes for key in volume if key != "name"}))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvestigate.collect.parts import PodSpec
 from kvestigate.kube.views.placement import NodeSelectorTerm
+from kvestigate.kube.views.pods import PodSpec
 
 # The most telling first: what machine it is, then which accelerator, pool, or own word.
 LABELS = (

@@ -9,9 +9,45 @@ from typing import Any
 import msgspec
 
 from kvestigate.collect.kinds import Shape, WorkloadKind
-from kvestigate.collect.parts import CronJob, Identified, Meta, Pod, Templated, TemplatedSpec
 from kvestigate.errors import InputError
 from kvestigate.kube.decode import decode
+from kvestigate.kube.requests import with_text_quantities
+from kvestigate.kube.views.meta import Metadata, PartialObject, View
+
+_NOTHING = msgspec.Raw(b"{}")
+
+
+class TemplatedSpec(View, frozen=True):
+    template: msgspec.Raw = _NOTHING
+    """A `PodTemplate`, unread: most events leave it as it was."""
+    parallelism: int | None = None
+    completions: int | None = None
+
+
+class Templated(View, frozen=True):
+    """Deployment, StatefulSet, DaemonSet, ReplicaSet, Job."""
+
+    metadata: Metadata = Metadata()
+    spec: TemplatedSpec = TemplatedSpec()
+
+
+class JobTemplate(View, frozen=True):
+    spec: TemplatedSpec = TemplatedSpec()
+
+
+class CronSpec(View, frozen=True):
+    job_template: JobTemplate = JobTemplate()
+
+
+class CronJob(View, frozen=True):
+    metadata: Metadata = Metadata()
+    spec: CronSpec = CronSpec()
+
+
+class Pod(View, frozen=True):
+    metadata: Metadata = Metadata()
+    spec: msgspec.Raw = _NOTHING
+    """A `PodSpec`, unread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +55,7 @@ class Workload:
     """One object, reduced to what is normalised."""
 
     kind: WorkloadKind
-    metadata: Meta
+    metadata: Metadata
     templates: tuple[bytes, ...]
     """Pod templates as JSON: one, or as many as a path leads to."""
     parallelism: int | None = None
@@ -47,7 +83,7 @@ def workload(kind: WorkloadKind, view: Any) -> Workload:
         case Shape.CRON:
             return _templated(kind, view.metadata, view.spec.job_template.spec)
         case Shape.PATH:
-            metadata = decode(view, Identified, where=kind.name).metadata
+            metadata = decode(view, PartialObject, where=kind.name).metadata
             return Workload(kind, metadata, _by_path(kind, view))
 
 
@@ -59,7 +95,7 @@ _VIEWS: Mapping[Shape, type[Any]] = {
 }
 
 
-def _templated(kind: WorkloadKind, metadata: Meta, spec: TemplatedSpec) -> Workload:
+def _templated(kind: WorkloadKind, metadata: Metadata, spec: TemplatedSpec) -> Workload:
     template = bytes(spec.template)
     return Workload(kind, metadata, (template,), spec.parallelism, spec.completions)
 
@@ -89,29 +125,3 @@ def _walk(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
             yield from _walk(inner, rest)
     elif isinstance(value, dict) and key in value:
         yield from _walk(value[key], rest)
-
-
-_AMOUNTS = frozenset(("requests", "limits", "overhead"))
-
-
-def with_text_quantities(value: Any) -> Any:
-    """A copy with numbers among the amounts as text: people write `cpu: 1`, servers `"1"`."""
-    if isinstance(value, list):
-        return [with_text_quantities(inner) for inner in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: _as_text(inner)
-        if key in _AMOUNTS and isinstance(inner, dict)
-        else with_text_quantities(inner)
-        for key, inner in value.items()
-    }
-
-
-def _as_text(amounts: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: str(amount)
-        if isinstance(amount, int | float) and not isinstance(amount, bool)
-        else amount
-        for name, amount in amounts.items()
-    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kvestigate.collect.parts import Container, PodSpec
+from kvestigate.kube.views.pods import Container, PodSpec
 
 NAMES = frozenset(
     (

@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import Any
+
+import msgspec
 
 from kvestigate.kube import quantities
-from kvestigate.kube.views.pods import ResourceRequirements
+from kvestigate.kube.views.pods import (
+    CondensedContainer,
+    CondensedPodSpec,
+    Container,
+    PodSpec,
+    ResourceRequirements,
+)
 
 Amounts = dict[str, int]
-
-
-class Container(Protocol):
-    """What any view of a container has that reads what it asks for."""
-
-    @property
-    def resources(self) -> ResourceRequirements: ...
-
-    @property
-    def restart_policy(self) -> str: ...
-
-
-class PodSpec(Protocol):
-    @property
-    def containers(self) -> Iterable[Container]: ...
-
-    @property
-    def init_containers(self) -> Iterable[Container]: ...
-
-    @property
-    def resources(self) -> ResourceRequirements | None: ...
-
-    @property
-    def overhead(self) -> Mapping[str, str]: ...
 
 
 CPU = "cpu"
@@ -53,7 +37,7 @@ def amounts(written: Mapping[str, str]) -> Amounts:
     }
 
 
-def requests_of(spec: PodSpec, assumed: Mapping[str, int] = _NOTHING) -> Amounts:
+def requests_of(spec: CondensedPodSpec, assumed: Mapping[str, int] = _NOTHING) -> Amounts:
     """What the pod needs at its neediest moment; `assumed` for containers that do not say."""
     total = _running(spec.containers, assumed)
     _raise_to(total, _starting(spec.init_containers, total, assumed))
@@ -65,7 +49,7 @@ def requests_of(spec: PodSpec, assumed: Mapping[str, int] = _NOTHING) -> Amounts
     return total
 
 
-def _running(containers: Iterable[Container], assumed: Mapping[str, int]) -> Amounts:
+def _running(containers: Iterable[CondensedContainer], assumed: Mapping[str, int]) -> Amounts:
     total: Amounts = {}
     for container in containers:
         _add(total, _of(container, assumed))
@@ -73,7 +57,7 @@ def _running(containers: Iterable[Container], assumed: Mapping[str, int]) -> Amo
 
 
 def _starting(
-    containers: Iterable[Container], running: Amounts, assumed: Mapping[str, int]
+    containers: Iterable[CondensedContainer], running: Amounts, assumed: Mapping[str, int]
 ) -> Amounts:
     """The most that init containers need at a time; sidecars are added to `running` too."""
     peak: Amounts = {}
@@ -90,7 +74,7 @@ def _starting(
     return peak
 
 
-def _of(container: Container, assumed: Mapping[str, int]) -> Amounts:
+def _of(container: CondensedContainer, assumed: Mapping[str, int]) -> Amounts:
     return {**assumed, **amounts(container.resources.requests)}
 
 
@@ -103,3 +87,46 @@ def _raise_to(total: Amounts, least: Mapping[str, int]) -> None:
     for name, amount in least.items():
         if amount > total.get(name, 0):
             total[name] = amount
+
+
+def with_default_requests(spec: PodSpec) -> PodSpec:
+    """With the API server's default: a limit without a request is the request, too."""
+    return msgspec.structs.replace(
+        spec,
+        containers=tuple(map(_with_default_requests, spec.containers)),
+        init_containers=tuple(map(_with_default_requests, spec.init_containers)),
+    )
+
+
+def _with_default_requests(container: Container) -> Container:
+    limits, requests = container.resources.limits, container.resources.requests
+    if not limits:
+        return container
+    resources = ResourceRequirements(requests={**limits, **requests}, limits=limits)
+    return msgspec.structs.replace(container, resources=resources)
+
+
+_AMOUNTS = frozenset(("requests", "limits", "overhead"))
+
+
+def with_text_quantities(value: Any) -> Any:
+    """A copy with numbers among the amounts as text: people write `cpu: 1`, servers `"1"`."""
+    if isinstance(value, list):
+        return [with_text_quantities(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _as_text(inner)
+        if key in _AMOUNTS and isinstance(inner, dict)
+        else with_text_quantities(inner)
+        for key, inner in value.items()
+    }
+
+
+def _as_text(amounts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: str(amount)
+        if isinstance(amount, int | float) and not isinstance(amount, bool)
+        else amount
+        for name, amount in amounts.items()
+    }

@@ -39,6 +39,8 @@ class CondensedMetadata(View, frozen=True):
 
 
 class Metadata(CondensedMetadata, frozen=True):
+    generate_name: str = ""
+    """The beginning of the name, to which the server adds the rest."""
     uid: str = ""
     resource_version: str = ""
     generation: int = 0

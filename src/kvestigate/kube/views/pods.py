@@ -103,6 +103,7 @@ class PodSpec(CondensedPodSpec, frozen=True):
     preemption_policy: str = ""
     active_deadline_seconds: int | None = None
     service_account_name: str = ""
+    runtime_class_name: str = ""
     hostname: str = ""
     subdomain: str = ""
     """The headless service under whose name the hostname resolves."""
