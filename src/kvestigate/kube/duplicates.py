@@ -1,12 +1,12 @@
 """Keys that an object in a JSON text has twice, which fast decoders pass over in silence.
 
-kube-apiserver tells their senders. Of what it knows the type of it merges both values, as Go
-does when it reads twice into one variable; of custom resources the last one counts.
+kube-apiserver tells their senders, and so do we; the last value counts.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -44,13 +44,12 @@ ONCE = Repeated()
 """Nothing is said twice."""
 
 
-def checked(data: bytes, value: Any, *, merging: bool) -> tuple[Any, Repeated]:
-    """The value that a JSON text stands for, given what a fast decoder made of it."""
+def checked(data: bytes, value: Any) -> Repeated:
+    """What a JSON text says twice, given what a fast decoder made of it."""
     if none_in(data, value):
-        return value, ONCE
-    value, paths = find(data, merging=merging)
-    told = tuple(f'duplicate field "{path}"' for path in paths[:MOST_TOLD])
-    return value, Repeated(told, told)
+        return ONCE
+    lines = tuple(f'duplicate field "{path}"' for path in find(data)[:MOST_TOLD])
+    return Repeated(lines, lines)
 
 
 def in_yaml(lines: tuple[str, ...]) -> Repeated:
@@ -71,66 +70,20 @@ def none_in(data: bytes, value: Any) -> bool:
     return data.startswith(anew) or data.count(_AFTER_KEY) == anew.count(_AFTER_KEY)
 
 
-class _Twice:
-    """What a key holds that was given more than once, the first value first."""
-
-    __slots__ = ("values",)
-
-    def __init__(self, *values: Any) -> None:
-        self.values = list(values)
+def find(data: bytes) -> list[str]:
+    """The paths of the keys given twice in a text that is known to be JSON."""
+    return list(dict.fromkeys(_repeated(json.loads(data, object_pairs_hook=tuple), "")))
 
 
-_DIVISIBLE = (dict, list, _Twice)
-
-
-def find(data: bytes, *, merging: bool) -> tuple[Any, list[str]]:
-    """The value of a text that is known to be JSON, and the paths of the keys given twice."""
-    paths: list[str] = []
-    raw = json.loads(data, object_pairs_hook=_pairs)
-    return _resolved(raw, "", paths, merging=merging), paths
-
-
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key not in found:
-            found[key] = value
-        elif isinstance(found[key], _Twice):
-            found[key].values.append(value)
-        else:
-            found[key] = _Twice(found[key], value)
-    return found
-
-
-def _resolved(value: Any, path: str, paths: list[str], *, merging: bool) -> Any:
+def _repeated(value: Any, path: str) -> Iterator[str]:
     if isinstance(value, list):
-        return [
-            _resolved(each, f"{path}[{position}]", paths, merging=merging)
-            for position, each in enumerate(value)
-        ]
-    if not isinstance(value, dict):
-        return value
-    resolved: dict[str, Any] = {}
-    for key, inner in value.items():
-        if type(inner) not in _DIVISIBLE:
-            resolved[key] = inner
-            continue
-        where = f"{path}.{key}" if path else key
-        if not isinstance(inner, _Twice):
-            resolved[key] = _resolved(inner, where, paths, merging=merging)
-            continue
-        first, *others = inner.values
-        resolved[key] = _resolved(first, where, paths, merging=merging)
-        paths.append(where)
-        for other in others:
-            after = _resolved(other, where, paths, merging=merging)
-            resolved[key] = _merged(resolved[key], after) if merging else after
-    return resolved
-
-
-def _merged(before: Any, after: Any) -> Any:
-    if not isinstance(before, dict) or not isinstance(after, dict):
-        return after
-    for key, value in after.items():  # in place: nobody else has them, and there may be many
-        before[key] = _merged(before[key], value) if key in before else value
-    return before
+        for position, inner in enumerate(value):
+            yield from _repeated(inner, f"{path}[{position}]")
+    elif isinstance(value, tuple):
+        seen = set()
+        for key, inner in value:
+            where = f"{path}.{key}" if path else key
+            if key in seen:
+                yield where
+            seen.add(key)
+            yield from _repeated(inner, where)

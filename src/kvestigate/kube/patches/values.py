@@ -33,8 +33,12 @@ OPERATION = "value of type handlers.jsonPatchOp"
 
 def mistyped(value: Any, wanted: str) -> str:
     """The sentence for a value that is none of `wanted`, one of the above."""
-    kind = _KINDS.get(type(value), "number")
-    return f"json: cannot unmarshal {kind} into Go {wanted}"
+    return f"json: cannot unmarshal {json_type(value)} into Go {wanted}"
+
+
+def json_type(value: Any) -> str:
+    """What JSON calls the type of a value that is not null."""
+    return _KINDS.get(type(value), "number")
 
 
 MAP, LIST = "map[string]interface {}", "[]interface {}"

@@ -224,7 +224,8 @@ def strictness(call: Call) -> str:
 
 def _json(data: bytes, kind: Kind) -> tuple[Any, Repeated]:
     try:
-        return duplicates.checked(data, _decode(data), merging=kind.type is not None)
+        value = _decode(data)
+        return value, duplicates.checked(data, value)
     except UnicodeDecodeError:  # as Go does, replace what is no UTF-8
         return _json(data.decode("utf-8", "replace").encode(), kind)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -85,7 +85,8 @@ def _decode(call: Call, media: str) -> tuple[Any, Repeated]:
         raise UnsupportedMediaType("415: Unsupported Media Type", details={})
     data = call.request.body
     try:
-        change, repeated = duplicates.checked(data, msgspec.json.decode(data), merging=False)
+        change = msgspec.json.decode(data)
+        repeated = duplicates.checked(data, change)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = body.json_problem(error)
         raise BadRequest(why if media == STRATEGIC else f"error decoding patch: {why}") from None

@@ -179,7 +179,7 @@ _CONTAINER = {"name": "c", "image": "i"}
     [
         ({"allowed": True, "patch": "W3t9XQ=="}, "response.patch but not response.patchType"),
         ({"allowed": True, "patch": "e30x", "patchType": "JSONPatch"}, "undecodable patch"),
-        (patch({"op": "remove", "path": "/nothing"}), "Unable to remove nonexistent key: nothing"),
+        (patch({"op": "remove", "path": "/nothing"}), "nothing to remove at '/nothing'"),
         (patch({"op": "add", "path": "/data/a", "value": 5}), "json: cannot unmarshal number"),
     ],
 )

@@ -174,7 +174,7 @@ class Asking:
         try:
             patched = json_patch.attempt(shown, answer.patch)
         except DoesNotApply as problem:
-            raise hooks.internal(problem.told) from None
+            raise hooks.internal(f"JSON patch: {problem}") from None
         except ApiError as error:  # what is no patch at all
             raise hooks.internal(error.message) from None
         return _replace(self._write, kind, patched)

@@ -13,14 +13,14 @@ from typing import Any
 
 from kvestigate.cluster.plane.admission.policies.hooks import internal
 from kvestigate.cluster.plane.model.kind import Kind, Object
-from kvestigate.kube.apply.checking import Foreign, misfit
+from kvestigate.kube.apply.checking import misfit
 from kvestigate.kube.apply.merging import merge
 from kvestigate.kube.apply.shapes import Shape
 from kvestigate.kube.cel.library import times
 from kvestigate.kube.cel.values import Duration, Made, Timestamp, Uint, type_name
 from kvestigate.kube.facts import Ownership
 from kvestigate.kube.patches import json as json_patch
-from kvestigate.kube.patches.json import DoesNotApply
+from kvestigate.kube.patches.json import DoesNotApply, FailedTest
 
 _INTEGER = re.compile(r"cannot unmarshal number.* of type (int\d*)$")
 
@@ -37,8 +37,8 @@ def configured(value: Any, shown: Object, kind: Kind | None) -> Object:
     _check_names(value)
     try:
         config = configuration(value)
-    except Inexpressible:
-        raise Unpatchable("invalid return type: *dynamic.ObjectVal") from None
+    except Inexpressible as why:
+        raise Unpatchable(f"invalid value of the ApplyConfiguration expression: {why}") from None
     config |= {"kind": shown["kind"], "apiVersion": shown["apiVersion"]}
     if kind is None:
         raise _inapplicable(f"{_CONVERTING}no corresponding type for {_type_text(shown)}")
@@ -95,10 +95,10 @@ def patched(value: Any, shown: Object, kind: Kind) -> Object | None:
     """With a list of `JSONPatch{...}` applied; None if one of its tests fails."""
     try:
         made = json_patch.attempt(shown, [_operation(each) for each in value])
+    except FailedTest:
+        return None
     except DoesNotApply as problem:
-        if problem.failed_test:
-            return None
-        raise Unpatchable(f"JSON Patch: {problem.told}") from None
+        raise Unpatchable(f"JSON Patch: {problem}") from None
     if not isinstance(made, dict):
         raise internal("json: cannot unmarshal array into Go value of type map[string]interface {}")
     head = {"kind": shown["kind"], "apiVersion": shown["apiVersion"]}
@@ -181,15 +181,8 @@ def _converted(value: Any, scalar: Callable[[Any], Any]) -> Any:
 
 
 def _as_it_is(value: Any) -> Any:
-    if value is None:
-        return Foreign("0", "NULL_VALUE", "structpb.NullValue")
-    if isinstance(value, bytes):
-        listed = ", ".join(f"{byte:#x}" for byte in value)
-        return Foreign(f"[]uint8{{{listed}}}", f"[{' '.join(map(str, value))}]", "[]uint8")
-    if isinstance(value, Duration):
-        return Foreign(str(value.nanos), times.duration_text(value), "time.Duration")
-    if isinstance(value, Timestamp):
-        return Foreign("time.Time{}", times.timestamp_text(value), "time.Time")
+    if value is None or isinstance(value, bytes | Duration | Timestamp):
+        raise Inexpressible(f"a {type_name(value)} fits no field of a configuration")
     return int(value) if isinstance(value, Uint) else value
 
 

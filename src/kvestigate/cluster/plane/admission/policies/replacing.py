@@ -40,8 +40,7 @@ def replace(write: Write, kind: Kind, patched: Object) -> bool:
         changed = write.shown_as.show(write.new) != patched
         write.shown_as.take(write.new, patched)
         return changed
-    tidy = kind.tidied(patched)
-    new = kind.to_stored(kind.normalised(patched) if tidy is None else tidy)
+    new = kind.to_stored(kind.normalised(patched))
     write.kind.default(new)
     _restore(write, new)
     changed = {**new, "kind": "", "apiVersion": ""} != {**write.new, "kind": "", "apiVersion": ""}
