@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +42,17 @@ def test_what_is_written_is_read(labels: dict[str, str], value: float) -> None:
 
     written = ",".join(f'{name}="{escaped(text)}"' for name, text in labels.items())
     assert list(samples(f"m{{{written}}} {value!r}\n".encode(), "m")) == [Sample(labels, value)]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [b"a" * 500_000, b'a="' * 150_000, b'"' * 500_000, b'a="\\' * 150_000, b"{" * 500_000],
+)
+@pytest.mark.parametrize("end", [b"} 1", b" 1"])
+def test_a_hostile_line_takes_no_longer_than_a_long_one(labels: bytes, end: bytes) -> None:
+    begun = time.process_time()
+    list(samples(b"m{" + labels + end, "m"))
+    assert time.process_time() - begun < 1  # milliseconds; a quadratic pattern takes minutes
 
 
 def test_an_exporter_tells_who_has_a_gpu() -> None:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 # `name="value"`, where a quote, a backslash and a line end are written with a backslash.
-_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
+# Exporters are not trusted: possessive quantifiers, and names that start only where no name goes
+# on, keep both patterns linear.
+_LABEL = re.compile(r'(?<![a-zA-Z0-9_])([a-zA-Z_][a-zA-Z0-9_]*+)="((?:[^"\\]|\\.)*+)"')
 _LINE = re.compile(
-    r'(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?'
+    r'(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*+)(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*+")*+)\})?'
     r"\s+(?P<value>\S+)"
 )
 _ESCAPED = re.compile(r"\\(.)")
