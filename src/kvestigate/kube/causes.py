@@ -78,10 +78,8 @@ def wrong_type(field: object, value: Any, detail: str) -> Cause:
 
 def show(value: Any) -> str:
     """A value as Kubernetes prints it inside a cause."""
-    if value is None:
-        return "null"
-    if isinstance(value, float):
-        return _number(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LONGEST:
+        value = int(value)  # Go writes no fraction where there is none
     text = _encode(value).decode()
     if isinstance(value, dict | list):  # Go writes these so that they are safe in HTML
         for char in "<>&":
@@ -89,20 +87,8 @@ def show(value: Any) -> str:
     return text
 
 
-def _number(value: float) -> str:
-    """As Go writes it: no fraction if there is none, and the sign of every exponent."""
-    if value.is_integer() and abs(value) < _LONGEST:
-        return str(int(value))
-    digits, power, exponent = _encode(value).decode().partition("e")
-    if not power:
-        return digits
-    sign = "" if exponent.startswith("-") else "+"
-    return f"{digits.removesuffix('.0')}e{sign}{exponent}"
-
-
 _LONGEST = 1e21
 """From here on Go writes numbers with an exponent."""
-
 _encode = msgspec.json.Encoder().encode
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 
 from kvestigate.errors import InputError
 
@@ -68,7 +69,6 @@ _DESCRIPTORS = {
 }
 _HINT = "use five fields such as '*/15 * * * *', or @hourly, @daily, @weekly, @monthly, @yearly"
 _EVERY = "@every "
-_INT_MAX = 2**63 - 1
 
 # Go's durations, in nanoseconds.
 _UNITS = {
@@ -81,8 +81,10 @@ _UNITS = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-_is_integer = re.compile("[+-]?[0-9]+").fullmatch
-_amount = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)").match
+_is_integer = re.compile("[+-]?[0-9]{1,18}").fullmatch
+_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})+)")
+_LONGEST_DURATION = 40
 
 
 def parse(text: str) -> Schedule:
@@ -166,12 +168,9 @@ def _number(text: str, field: _Field) -> int:
 
 
 def _integer(text: str) -> int:
-    failure = f'failed to parse int from {text}: strconv.Atoi: parsing "{text}"'
     if not _is_integer(text):
-        raise _wrong(f"{failure}: invalid syntax")
-    # Longer texts may be too much even to convert.
-    if len(text) > 64 or not -_INT_MAX - 1 <= int(text) <= _INT_MAX:
-        raise _wrong(f"{failure}: value out of range")
+        why = f'strconv.Atoi: parsing "{text}": invalid syntax'
+        raise _wrong(f"failed to parse int from {text}: {why}")
     value = int(text)
     if value < 0:
         raise _wrong(f"negative number ({value}) not allowed: {text}")
@@ -180,28 +179,9 @@ def _integer(text: str) -> int:
 
 def _nanoseconds(text: str) -> int:
     """A duration as Go writes it: `1h30m`, `1.5h`, `-2s`."""
-    rest = text[1:] if text[:1] in ("+", "-") else text
-    invalid = InputError(f'time: invalid duration "{text}"')
-    if rest == "0":
-        return 0
-    if not rest:
-        raise invalid
-    total = 0
-    while rest:
-        match = _amount(rest)
-        whole, fraction, unit = match.groups() if match else ("", "", "")
-        if match is None or not (whole or fraction):
-            raise invalid
-        if not unit:
-            raise InputError(f'time: missing unit in duration "{text}"')
-        if unit not in _UNITS:
-            raise InputError(f'time: unknown unit "{unit}" in duration "{text}"')
-        if len(whole) > 20:
-            raise invalid
-        size = _UNITS[unit]
-        total += int(whole or "0") * size
-        total += int(f"{fraction or ''}"[:18].ljust(18, "0")) * size // 10**18
-        rest = rest[match.end() :]
-        if total > _INT_MAX:
-            raise invalid
-    return -total if text.startswith("-") else total
+    match = _DURATION.fullmatch(text)
+    parts = _PART.findall(match[2]) if match and len(text) <= _LONGEST_DURATION else ()
+    total = sum(int(Decimal(count) * _UNITS[unit]) for count, unit in parts)
+    if match is None or not (parts or match[2] == "0") or total >= 2**63:
+        raise InputError(f'time: invalid duration "{text}"')
+    return -total if match[1] == "-" else total
