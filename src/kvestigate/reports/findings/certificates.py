@@ -9,13 +9,18 @@ from datetime import datetime, timedelta
 
 from kvestigate.render.human import counted
 from kvestigate.render.severity import Severity
-from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
 
 SOON = timedelta(days=30)
 
 
+@rule(
+    "certificate-expiry",
+    "A certificate in a TLS Secret has expired or expires within 30 days.",
+    listings.TLS_SECRETS,
+)
 def expiring(snapshot: Snapshot) -> Iterator[Finding]:
     for secret in snapshot.of(listings.TLS_SECRETS):
         name, namespace = secret.metadata.name, secret.metadata.namespace
@@ -26,7 +31,6 @@ def expiring(snapshot: Snapshot) -> Iterator[Finding]:
         days = (ends - snapshot.captured_at).days
         date = f"{ends:%Y-%m-%d %H:%M} UTC"
         yield Finding(
-            rule="certificate-expiry",
             severity=Severity.CRITICAL if expired else Severity.WARNING,
             subject=Subject("Secret", name, namespace),
             evidence=f"The certificate expired on {date}."
@@ -47,11 +51,4 @@ def not_after(encoded: str) -> datetime | None:
         return None
 
 
-RULES = (
-    Rule(
-        "certificate-expiry",
-        "A certificate in a TLS Secret has expired or expires within 30 days.",
-        (listings.TLS_SECRETS,),
-        expiring,
-    ),
-)
+RULES = (expiring,)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvestigate.render.severity import Severity
-from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.objects import FieldsManager, WrittenMeta
@@ -69,6 +69,11 @@ _OF_KIND: dict[str, tuple[Listing[Any], dict[str, Removal]]] = {
 }
 
 
+@rule(
+    "deprecated-manifest",
+    "An object was written with an API version that is no longer served.",
+    *(listing for listing, _ in _OF_KIND.values()),
+)
 def written_in_old_versions(snapshot: Snapshot) -> Iterator[Finding]:
     for kind, (listing, removals) in _OF_KIND.items():
         for obj in snapshot.of(listing):
@@ -78,7 +83,6 @@ def written_in_old_versions(snapshot: Snapshot) -> Iterator[Finding]:
                     continue
                 removal = removals[version]
                 yield Finding(
-                    rule="deprecated-manifest",
                     severity=Severity.WARNING,
                     subject=Subject(kind, meta.name, meta.namespace),
                     evidence=f"Written as {version} by {writer}. Kubernetes {removal.release} and "
@@ -112,6 +116,11 @@ def _applied_version(text: str) -> str:
     return version if isinstance(version, str) else ""
 
 
+@rule(
+    "deprecated-requests",
+    "A client requests an API version that will be removed.",
+    listings.DEPRECATED_REQUESTS,
+)
 def requested_in_old_versions(snapshot: Snapshot) -> Iterator[Finding]:
     """Only API versions with an announced release of removal."""
     for sample in snapshot.of(listings.DEPRECATED_REQUESTS):
@@ -123,7 +132,6 @@ def requested_in_old_versions(snapshot: Snapshot) -> Iterator[Finding]:
             labels[name] for name in ("resource", "subresource") if labels.get(name)
         )
         yield Finding(
-            rule="deprecated-requests",
             severity=Severity.WARNING,
             subject=Subject("APIVersion", f"{resource}.{version}"),
             evidence=f"Clients have requested {resource} in {version} since the API server "
@@ -135,16 +143,6 @@ def requested_in_old_versions(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 RULES = (
-    Rule(
-        "deprecated-manifest",
-        "An object was written with an API version that is no longer served.",
-        tuple(listing for listing, _ in _OF_KIND.values()),
-        written_in_old_versions,
-    ),
-    Rule(
-        "deprecated-requests",
-        "A client requests an API version that will be removed.",
-        (listings.DEPRECATED_REQUESTS,),
-        requested_in_old_versions,
-    ),
+    written_in_old_versions,
+    requested_in_old_versions,
 )

@@ -10,7 +10,7 @@ from kvestigate.kube import quantities
 from kvestigate.render.human import counted, size
 from kvestigate.render.severity import Severity
 from kvestigate.reports import gpu
-from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.reports.findings.pods import owner_of
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.exporters import GpuReading
@@ -21,6 +21,7 @@ _IDLE_MILLIS = 10
 """A program that feeds a GPU uses more CPU than this."""
 
 
+@rule("gpu-not-offered", "A pod requests GPUs that no node has.", *gpu.REPORT.needs)
 def not_offered(snapshot: Snapshot) -> Iterator[Finding]:
     offered = {
         name
@@ -31,7 +32,6 @@ def not_offered(snapshot: Snapshot) -> Iterator[Finding]:
     for consumer in snapshot.derived(gpu.collect).consumers:
         if consumer.resource not in offered:
             yield Finding(
-                rule="gpu-not-offered",
                 severity=Severity.CRITICAL,
                 subject=Subject("Pod", consumer.pod, consumer.namespace),
                 evidence=f"Container {consumer.container} requests {consumer.amount} "
@@ -63,6 +63,7 @@ class _Idle:
         return f"{subject} {'holds' if self.pods == 1 else 'hold'} {counted(self.gpus, 'GPU')}"
 
 
+@rule("gpu-idle", "A workload holds GPUs at 0 % utilization.", listings.PODS, listings.GPU_READINGS)
 def idle_by_utilization(snapshot: Snapshot) -> Iterator[Finding]:
     """Pods all of whose GPUs the exporter measured at 0 % utilization."""
     readings = snapshot.of(listings.GPU_READINGS)
@@ -94,6 +95,7 @@ def idle_by_utilization(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
+@rule("gpu-held-by-nobody", "A GPU is in use but not allocated to any pod.", *gpu.REPORT.needs)
 def used_outside_kubernetes(snapshot: Snapshot) -> Iterator[Finding]:
     """GPUs in use without a pod: by a process outside Kubernetes, or one left by an old pod."""
     without_pod: dict[str, list[GpuReading]] = {}
@@ -106,7 +108,6 @@ def used_outside_kubernetes(snapshot: Snapshot) -> Iterator[Finding]:
         if not own or node.sharing or len(own) > node.free:
             continue
         yield Finding(
-            rule="gpu-held-by-nobody",
             severity=Severity.WARNING,
             subject=Subject("Node", node.node),
             evidence=" ".join(
@@ -120,6 +121,13 @@ def used_outside_kubernetes(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
+@rule(
+    "gpu-idle-hint",
+    "A workload holds GPUs and uses almost no CPU.",
+    listings.PODS,
+    listings.POD_METRICS,
+    listings.GPU_READINGS,
+)
 def idle_by_cpu(snapshot: Snapshot) -> Iterator[Finding]:
     """A hint for clusters without a GPU exporter: a program that feeds a GPU uses CPU."""
     if snapshot.of(listings.GPU_READINGS):
@@ -170,7 +178,6 @@ def _largest_first(idle: dict[Subject, _Idle]) -> list[tuple[Subject, _Idle]]:
 
 def _finding(owner: Subject, held: _Idle, severity: Severity, evidence: str) -> Finding:
     return Finding(
-        rule="gpu-idle" if severity is Severity.WARNING else "gpu-idle-hint",
         severity=severity,
         subject=owner,
         evidence=evidence,
@@ -180,28 +187,8 @@ def _finding(owner: Subject, held: _Idle, severity: Severity, evidence: str) -> 
 
 
 RULES = (
-    Rule(
-        "gpu-not-offered",
-        "A pod requests GPUs that no node has.",
-        gpu.REPORT.needs,
-        not_offered,
-    ),
-    Rule(
-        "gpu-idle",
-        "A workload holds GPUs at 0 % utilization.",
-        (listings.PODS, listings.GPU_READINGS),
-        idle_by_utilization,
-    ),
-    Rule(
-        "gpu-held-by-nobody",
-        "A GPU is in use but not allocated to any pod.",
-        gpu.REPORT.needs,
-        used_outside_kubernetes,
-    ),
-    Rule(
-        "gpu-idle-hint",
-        "A workload holds GPUs and uses almost no CPU.",
-        (listings.PODS, listings.POD_METRICS, listings.GPU_READINGS),
-        idle_by_cpu,
-    ),
+    not_offered,
+    idle_by_utilization,
+    used_outside_kubernetes,
+    idle_by_cpu,
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvestigate.render.severity import Severity
-from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.reports.findings.pods import how_it_ended
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.objects import Pod
 
 
+@rule("job-failed", "A Job has failed.", listings.JOBS, listings.PODS)
 def failed(snapshot: Snapshot) -> Iterator[Finding]:
     ends = _ends(snapshot)
     for job in snapshot.of(listings.JOBS):
@@ -20,7 +21,6 @@ def failed(snapshot: Snapshot) -> Iterator[Finding]:
             if condition.type == "Failed" and condition.status == "True":
                 last = ends.get((namespace, name), "")
                 yield Finding(
-                    rule="job-failed",
                     severity=Severity.CRITICAL,
                     subject=Subject("Job", name, namespace),
                     evidence=f"{condition.reason}: {condition.message}"
@@ -49,4 +49,4 @@ def _end(pod: Pod) -> str:
     return pod.status.reason
 
 
-RULES = (Rule("job-failed", "A Job has failed.", (listings.JOBS, listings.PODS), failed),)
+RULES = (failed,)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kvestigate.render.severity import Severity
@@ -24,10 +24,10 @@ class Subject:
         return f"{self.kind} {where}{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    rule: str
-    """`crash-loop`: what `-o sarif` groups by."""
+    rule: str = ""
+    """`crash-loop`: what `-o sarif` groups by. The name of the rule that yields the finding."""
     severity: Severity
     subject: Subject
     evidence: str
@@ -46,3 +46,14 @@ class Rule:
     summary: str
     needs: tuple[Source[Any], ...]
     check: Callable[[Snapshot], Iterable[Finding]]
+
+    def findings(self, snapshot: Snapshot) -> Iterator[Finding]:
+        for finding in self.check(snapshot):
+            yield replace(finding, rule=self.name)
+
+
+def rule(
+    name: str, summary: str, *needs: Source[Any]
+) -> Callable[[Callable[[Snapshot], Iterable[Finding]]], Rule]:
+    """Makes a rule of the function that checks it."""
+    return lambda check: Rule(name, summary, needs, check)

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from kvestigate.render.severity import Severity
 from kvestigate.reports import network
-from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
 
 
+@rule("service-without-endpoints", "A Service has no ready endpoints.", *network.REPORT.needs)
 def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
     completed = [
         pod.metadata for pod in snapshot.of(listings.PODS) if pod.status.phase == "Succeeded"
@@ -30,7 +31,6 @@ def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
         else:
             evidence = f"No pod matches the selector {selector}."
         yield Finding(
-            rule="service-without-endpoints",
             severity=Severity.CRITICAL,
             subject=Subject("Service", service.name, service.namespace),
             evidence=evidence,
@@ -39,12 +39,16 @@ def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
+@rule(
+    "ingress-backend",
+    "An Ingress refers to a Service or port that does not exist.",
+    *network.REPORT.needs,
+)
 def broken_backends(snapshot: Snapshot) -> Iterator[Finding]:
     for ingress in snapshot.derived(network.collect).ingresses:
         for backend in ingress.backends:
             if backend.problem:
                 yield Finding(
-                    rule="ingress-backend",
                     severity=Severity.CRITICAL,
                     subject=Subject("Ingress", ingress.name, ingress.namespace),
                     evidence=f"{backend.host}{backend.path} routes to "
@@ -54,11 +58,11 @@ def broken_backends(snapshot: Snapshot) -> Iterator[Finding]:
                 )
 
 
+@rule("policy-selects-nothing", "A NetworkPolicy selects no pods.", *network.REPORT.needs)
 def idle_policies(snapshot: Snapshot) -> Iterator[Finding]:
     for policy in snapshot.derived(network.collect).policies:
         if not policy.selected and policy.selector:
             yield Finding(
-                rule="policy-selects-nothing",
                 severity=Severity.WARNING,
                 subject=Subject("NetworkPolicy", policy.name, policy.namespace),
                 evidence=f"No pod matches the selector {policy.selector}.",
@@ -68,22 +72,7 @@ def idle_policies(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 RULES = (
-    Rule(
-        "service-without-endpoints",
-        "A Service has no ready endpoints.",
-        network.REPORT.needs,
-        services_without_endpoints,
-    ),
-    Rule(
-        "ingress-backend",
-        "An Ingress refers to a Service or port that does not exist.",
-        network.REPORT.needs,
-        broken_backends,
-    ),
-    Rule(
-        "policy-selects-nothing",
-        "A NetworkPolicy selects no pods.",
-        network.REPORT.needs,
-        idle_policies,
-    ),
+    services_without_endpoints,
+    broken_backends,
+    idle_policies,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvestigate.render.severity import Severity
-from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import is_ready
 from kvestigate.snapshot.model import Snapshot
@@ -18,6 +18,7 @@ _PRESSURES = {
 }
 
 
+@rule("node-not-ready", "A node is not ready.", listings.NODES)
 def not_ready(snapshot: Snapshot) -> Iterator[Finding]:
     for node in snapshot.of(listings.NODES):
         if is_ready(node):
@@ -32,7 +33,6 @@ def not_ready(snapshot: Snapshot) -> Iterator[Finding]:
             since = f" since {changed:%Y-%m-%d %H:%M} UTC" if changed else ""
             evidence = f"Not ready{since}: {ready.message}"
         yield Finding(
-            rule="node-not-ready",
             severity=Severity.CRITICAL,
             subject=Subject("Node", node.metadata.name),
             evidence=evidence,
@@ -42,12 +42,12 @@ def not_ready(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
+@rule("node-pressure", "A node has pressure or no network.", listings.NODES)
 def under_pressure(snapshot: Snapshot) -> Iterator[Finding]:
     for node in snapshot.of(listings.NODES):
         for condition in node.status.conditions:
             if condition.type in _PRESSURES and condition.status == "True":
                 yield Finding(
-                    rule="node-pressure",
                     severity=Severity.CRITICAL,
                     subject=Subject("Node", node.metadata.name),
                     evidence=f"{condition.type}: {condition.message or condition.reason}",
@@ -56,6 +56,7 @@ def under_pressure(snapshot: Snapshot) -> Iterator[Finding]:
                 )
 
 
+@rule("budget-blocks-drain", "A PodDisruptionBudget allows no eviction.", listings.BUDGETS)
 def budgets_that_block(snapshot: Snapshot) -> Iterator[Finding]:
     """Budgets that allow no disruption although every pod is healthy."""
     for budget in snapshot.of(listings.BUDGETS):
@@ -67,7 +68,6 @@ def budgets_that_block(snapshot: Snapshot) -> Iterator[Finding]:
         ):
             name, namespace = budget.metadata.name, budget.metadata.namespace
             yield Finding(
-                rule="budget-blocks-drain",
                 severity=Severity.WARNING,
                 subject=Subject("PodDisruptionBudget", name, namespace),
                 evidence=f"{status.current_healthy} of {status.expected_pods} pods are healthy, "
@@ -78,12 +78,7 @@ def budgets_that_block(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 RULES = (
-    Rule("node-not-ready", "A node is not ready.", (listings.NODES,), not_ready),
-    Rule("node-pressure", "A node has pressure or no network.", (listings.NODES,), under_pressure),
-    Rule(
-        "budget-blocks-drain",
-        "A PodDisruptionBudget allows no eviction.",
-        (listings.BUDGETS,),
-        budgets_that_block,
-    ),
+    not_ready,
+    under_pressure,
+    budgets_that_block,
 )

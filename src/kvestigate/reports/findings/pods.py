@@ -10,7 +10,7 @@ from kvestigate.kube.unschedulable import in_plain_words
 from kvestigate.kube.views.pods import CondensedContainerStatus, TerminatedState
 from kvestigate.render.human import counted
 from kvestigate.render.severity import Severity
-from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import capacities, requested
 from kvestigate.snapshot.gpus import gpus_only
@@ -32,10 +32,9 @@ _STARTING = timedelta(minutes=5)
 _CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 
 
-def _finding(rule: str, pod: Pod, *, evidence: str, why: str) -> Finding:
+def _finding(pod: Pod, *, evidence: str, why: str) -> Finding:
     """A critical finding that `describe pod` explains."""
     return Finding(
-        rule=rule,
         severity=Severity.CRITICAL,
         subject=subject(pod),
         evidence=evidence,
@@ -52,13 +51,13 @@ def crashing_containers(snapshot: Snapshot) -> tuple[tuple[Pod, CondensedContain
     )
 
 
+@rule("crash-loop", "A container is in CrashLoopBackOff.", listings.PODS)
 def crash_loops(snapshot: Snapshot) -> Iterator[Finding]:
     for pod, status in crashing_containers(snapshot):
         last = status.last_state.terminated
         ended = how_it_ended(last) if last else "unknown (the kubelet recorded none)"
         line = snapshot.last_log_lines.get((_namespace(pod), pod.metadata.name, status.name))
         yield Finding(
-            rule="crash-loop",
             severity=Severity.CRITICAL,
             subject=subject(pod, status.name),
             evidence=f"Container {status.name} restarted {counted(status.restart_count, 'time')}; "
@@ -69,6 +68,7 @@ def crash_loops(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
+@rule("out-of-memory", "A container was OOM-killed.", listings.PODS)
 def out_of_memory(snapshot: Snapshot) -> Iterator[Finding]:
     for pod, status in _statuses(snapshot):
         for state in (status.state.terminated, status.last_state.terminated):
@@ -81,7 +81,6 @@ def out_of_memory(snapshot: Snapshot) -> Iterator[Finding]:
                 )
                 at = f" at {state.finished_at:%Y-%m-%d %H:%M} UTC" if state.finished_at else ""
                 yield _finding(
-                    "out-of-memory",
                     pod,
                     evidence=f"Container {status.name} was OOM-killed{at}: it {cause}.",
                     why="The kernel ends the process at once; unsaved work is lost.",
@@ -89,13 +88,13 @@ def out_of_memory(snapshot: Snapshot) -> Iterator[Finding]:
                 break
 
 
+@rule("image-pull", "A container image cannot be pulled.", listings.PODS)
 def image_pulls(snapshot: Snapshot) -> Iterator[Finding]:
     for pod, status in _statuses(snapshot):
         waiting = status.state.waiting
         if waiting is not None and waiting.reason in _IMAGE_REASONS:
             message = f": {waiting.message}" if waiting.message else ""
             yield _finding(
-                "image-pull",
                 pod,
                 evidence=f"Container {status.name} cannot pull the image "
                 f"{_image(pod, status.name)} ({waiting.reason}){message}",
@@ -103,18 +102,19 @@ def image_pulls(snapshot: Snapshot) -> Iterator[Finding]:
             )
 
 
+@rule("container-config", "A container cannot be created.", listings.PODS)
 def bad_configuration(snapshot: Snapshot) -> Iterator[Finding]:
     for pod, status in _statuses(snapshot):
         waiting = status.state.waiting
         if waiting is not None and waiting.reason in _CONFIG_REASONS:
             yield _finding(
-                "container-config",
                 pod,
                 evidence=f"Container {status.name}: {waiting.reason}: {waiting.message}",
                 why="The container cannot be created: something in its spec is missing or invalid.",
             )
 
 
+@rule("pending", "A pod is unschedulable.", listings.PODS)
 def pending(snapshot: Snapshot) -> Iterator[Finding]:
     for pod in snapshot.of(listings.PODS):
         if pod.status.phase != "Pending" or pod.spec.node_name:
@@ -122,7 +122,6 @@ def pending(snapshot: Snapshot) -> Iterator[Finding]:
         for condition in pod.status.conditions:
             if condition.type == "PodScheduled" and condition.status == "False":
                 yield _finding(
-                    "pending",
                     pod,
                     evidence=in_plain_words(condition.reason, condition.message),
                     why=_pending_until(snapshot, pod),
@@ -145,6 +144,7 @@ def _pending_until(snapshot: Snapshot, pod: Pod) -> str:
     return "The pod stays Pending until a node fits."
 
 
+@rule("never-ready", "A pod is running but not ready.", listings.PODS)
 def never_ready(snapshot: Snapshot) -> Iterator[Finding]:
     """Only pods whose containers all run: for the others there is another rule."""
     for pod in snapshot.of(listings.PODS):
@@ -161,7 +161,6 @@ def never_ready(snapshot: Snapshot) -> Iterator[Finding]:
             if snapshot.captured_at - since < _STARTING:
                 continue
             yield Finding(
-                rule="never-ready",
                 severity=Severity.WARNING,
                 subject=subject(pod, waiting[0]),
                 evidence=f"{_containers(waiting, 'is', 'are')} running but not ready since "
@@ -178,6 +177,7 @@ def _containers(names: Sequence[str], verb: str, plural: str) -> str:
     return f"Containers {', '.join(names)} {plural}"
 
 
+@rule("no-requests", "A container has no resource requests.", listings.PODS)
 def without_requests(snapshot: Snapshot) -> Iterator[Finding]:
     """One finding for each workload, because its pods share a template."""
     reported: set[Subject] = set()
@@ -191,7 +191,6 @@ def without_requests(snapshot: Snapshot) -> Iterator[Finding]:
         if bare and owner not in reported:
             reported.add(owner)
             yield Finding(
-                rule="no-requests",
                 severity=Severity.INFO,
                 subject=owner,
                 evidence=f"{_containers(bare, 'has', 'have')} no resource requests.",
@@ -271,14 +270,12 @@ def _namespace(pod: Pod) -> str:
     return pod.metadata.namespace
 
 
-_NEEDS = (listings.PODS,)
-
 RULES = (
-    Rule("crash-loop", "A container is in CrashLoopBackOff.", _NEEDS, crash_loops),
-    Rule("out-of-memory", "A container was OOM-killed.", _NEEDS, out_of_memory),
-    Rule("image-pull", "A container image cannot be pulled.", _NEEDS, image_pulls),
-    Rule("container-config", "A container cannot be created.", _NEEDS, bad_configuration),
-    Rule("pending", "A pod is unschedulable.", _NEEDS, pending),
-    Rule("never-ready", "A pod is running but not ready.", _NEEDS, never_ready),
-    Rule("no-requests", "A container has no resource requests.", _NEEDS, without_requests),
+    crash_loops,
+    out_of_memory,
+    image_pulls,
+    bad_configuration,
+    pending,
+    never_ready,
+    without_requests,
 )

@@ -32,7 +32,7 @@ RULES: tuple[Rule, ...] = (
 def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
     """The findings of all rules, the most severe first, then in the order of the rules."""
     checked = [rule for rule in RULES if snapshot.knows(*rule.needs)]
-    unsorted = (finding for rule in checked for finding in rule.check(snapshot))
+    unsorted = (finding for rule in checked for finding in rule.findings(snapshot))
     return tuple(sorted(unsorted, key=lambda finding: finding.severity.rank))
 
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from kvestigate.render.human import size
 from kvestigate.render.severity import Severity
 from kvestigate.reports import storage
-from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
 
 _LATE = "WaitForFirstConsumer"
 
 
+@rule("claim-unbound", "A PersistentVolumeClaim has no volume.", *storage.REPORT.needs)
 def unbound_claims(snapshot: Snapshot) -> Iterator[Finding]:
     classes = {
         storage_class.metadata.name: storage_class.volume_binding_mode
@@ -31,7 +32,6 @@ def unbound_claims(snapshot: Snapshot) -> Iterator[Finding]:
         else:
             cause = f"no PersistentVolume of {size(claim.bytes)} was found or provisioned."
         yield Finding(
-            rule="claim-unbound",
             severity=Severity.CRITICAL if claim.used_by else Severity.WARNING,
             subject=Subject("PersistentVolumeClaim", claim.name, claim.namespace),
             evidence=f"{claim.phase or 'Pending'}: {cause}",
@@ -40,11 +40,11 @@ def unbound_claims(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
+@rule("volume-orphaned", "A PersistentVolume is left without a claim.", *storage.REPORT.needs)
 def orphaned_volumes(snapshot: Snapshot) -> Iterator[Finding]:
     for volume in snapshot.derived(storage.collect).volumes:
         if volume.orphaned:
             yield Finding(
-                rule="volume-orphaned",
                 severity=Severity.WARNING,
                 subject=Subject("PersistentVolume", volume.name),
                 evidence=f"{volume.phase}: claim {volume.claim} no longer exists; the volume "
@@ -56,16 +56,6 @@ def orphaned_volumes(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 RULES = (
-    Rule(
-        "claim-unbound",
-        "A PersistentVolumeClaim has no volume.",
-        storage.REPORT.needs,
-        unbound_claims,
-    ),
-    Rule(
-        "volume-orphaned",
-        "A PersistentVolume is left without a claim.",
-        storage.REPORT.needs,
-        orphaned_volumes,
-    ),
+    unbound_claims,
+    orphaned_volumes,
 )

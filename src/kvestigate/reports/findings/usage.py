@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from kvestigate.kube import quantities
 from kvestigate.render.human import cores, size
 from kvestigate.render.severity import Severity
-from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
 
@@ -17,25 +17,33 @@ _FULL = 0.95
 """Usage is an average: a container that is throttled shows a little less than its limit."""
 
 
+@rule(
+    "memory-near-limit",
+    "A container is close to its memory limit.",
+    listings.PODS,
+    listings.POD_METRICS,
+)
 def memory_near_limit(snapshot: Snapshot) -> Iterator[Finding]:
     for subject, used, limit in _used_and_limit(snapshot, "memory", quantities.whole):
         if used >= limit * _NEAR:
             evidence = f"{size(used)} of its {size(limit)} memory limit"
             why = "A container that exceeds its memory limit is OOM-killed."
-            yield _finding("memory-near-limit", subject, evidence, used / limit, why)
+            yield _finding(subject, evidence, used / limit, why)
 
 
+@rule(
+    "cpu-limit", "A container is throttled at its CPU limit.", listings.PODS, listings.POD_METRICS
+)
 def cpu_at_limit(snapshot: Snapshot) -> Iterator[Finding]:
     for subject, used, limit in _used_and_limit(snapshot, "cpu", quantities.millis):
         if used >= limit * _FULL:
             evidence = f"{cores(used / 1000)} of its {cores(limit / 1000)} CPU limit"
             why = "The container is throttled, so it responds slowly."
-            yield _finding("cpu-limit", subject, evidence, used / limit, why)
+            yield _finding(subject, evidence, used / limit, why)
 
 
-def _finding(rule: str, subject: Subject, evidence: str, share: float, why: str) -> Finding:
+def _finding(subject: Subject, evidence: str, share: float, why: str) -> Finding:
     return Finding(
-        rule=rule,
         severity=Severity.WARNING,
         subject=subject,
         evidence=f"Container {subject.container} uses {evidence} ({share * 100:.0f} %).",
@@ -64,16 +72,6 @@ def _used_and_limit(
 
 
 RULES = (
-    Rule(
-        "memory-near-limit",
-        "A container is close to its memory limit.",
-        (listings.PODS, listings.POD_METRICS),
-        memory_near_limit,
-    ),
-    Rule(
-        "cpu-limit",
-        "A container is throttled at its CPU limit.",
-        (listings.PODS, listings.POD_METRICS),
-        cpu_at_limit,
-    ),
+    memory_near_limit,
+    cpu_at_limit,
 )
