@@ -10,7 +10,18 @@ from kvestigate.debug.context import ContextReport, TlsFacts
 from kvestigate.debug.exec_url import ExecUrlReport
 from kvestigate.debug.timing import TimingReport
 from kvestigate.debug.verdict import CallTiming
-from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Text, Tone, text
+from kvestigate.render.blocks import (
+    Block,
+    Cell,
+    Column,
+    Facts,
+    Field,
+    Table,
+    Text,
+    Tone,
+    table,
+    text,
+)
 from kvestigate.render.human import milliseconds, size
 
 Pairs = list[tuple[str, str | Cell]]
@@ -123,12 +134,12 @@ def exec_url_blocks(report: ExecUrlReport) -> Sequence[Block]:
             ("websocket", report.websocket_url),
         ]
     )
-    rows: list[list[str | Cell]] = [
-        [
-            handshake.offered,
-            Cell("yes", Tone.GOOD) if handshake.accepted else Cell("no", Tone.BAD),
-            handshake.answer,
-        ]
-        for handshake in report.handshakes
-    ]
-    return [facts, Table((Column("offered"), Column("accepted"), Column("answer")), rows)]
+    handshakes = table(
+        report.handshakes,
+        Field("offered", lambda row: row.offered),
+        Field(
+            "accepted", lambda row: Cell("yes", Tone.GOOD) if row.accepted else Cell("no", Tone.BAD)
+        ),
+        Field("answer", lambda row: row.answer),
+    )
+    return [facts, handshakes]

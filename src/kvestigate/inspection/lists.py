@@ -17,7 +17,7 @@ from kvestigate.errors import Forbidden
 from kvestigate.inspection.pod_status import ready_of, restarted_at, restarts_of, status_of
 from kvestigate.kube.selectors import parse_labels
 from kvestigate.operation import NAMESPACE, check_namespace, param
-from kvestigate.render.blocks import Block, Cell, Column, Field, Table, Tone, table, text
+from kvestigate.render.blocks import Block, Cell, Field, Tone, table, text
 from kvestigate.render.human import age
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.collect import take
@@ -182,32 +182,23 @@ def namespaces_blocks(result: Namespaces) -> Sequence[Block]:
 
 
 def pods_blocks(result: Pods) -> Sequence[Block]:
-    columns = (
-        *(() if result.namespace else (Column("namespace"),)),
-        Column("name"),
-        Column("ready", number=True),
-        Column("status"),
-        Column("restarts", number=True),
-        Column("age", number=True),
-        Column("node"),
-        Column("ip", wide=True),
-    )
-    rows: list[list[str | Cell]] = [
-        [
-            *(() if result.namespace else (pod.namespace,)),
-            pod.name,
-            f"{pod.ready}/{pod.containers}",
-            Cell(pod.status, _tone(pod.status)),
-            _restarts(pod),
-            age(pod.age_seconds),
-            pod.node or "-",
-            pod.ip or "-",
-        ]
-        for pod in result.pods
-    ]
     where = f"in namespace {result.namespace}" if result.namespace else "in any namespace"
     which = f"no pod matches {result.selector}" if result.selector else "no pods"
-    return [Table(columns, rows, empty=f"{which} {where}")]
+    namespace = Field[PodRow]("namespace", lambda row: row.namespace)
+    return [
+        table(
+            result.pods,
+            *(() if result.namespace else (namespace,)),
+            Field("name", lambda row: row.name),
+            Field("ready", lambda row: f"{row.ready}/{row.containers}", number=True),
+            Field("status", lambda row: Cell(row.status, _tone(row.status))),
+            Field("restarts", _restarts, number=True),
+            Field("age", lambda row: age(row.age_seconds), number=True),
+            Field("node", lambda row: row.node or "-"),
+            Field("ip", lambda row: row.ip or "-", wide=True),
+            empty=f"{which} {where}",
+        )
+    ]
 
 
 def _restarts(pod: PodRow) -> str:

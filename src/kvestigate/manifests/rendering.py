@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from kvestigate.client.api import Propagation
 from kvestigate.manifests.delete import GONE, LEAVING, Deletion
 from kvestigate.manifests.dependents import Dependents
-from kvestigate.manifests.model import Change, Deployment, Outcome, Result
-from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, one_line, text
+from kvestigate.manifests.model import Deployment, Outcome, Result
+from kvestigate.render.blocks import Block, Cell, Field, Tone, one_line, table, text
 
 _TONES = {
     Outcome.CREATED: Tone.GOOD,
@@ -27,16 +27,19 @@ _WOULD = {
 
 
 def deployment_blocks(deployment: Deployment) -> Sequence[Block]:
-    columns = (
-        Column("kind"),
-        Column("namespace"),
-        Column("name"),
-        Column("outcome"),
-        Column("reason"),
-        Column("manifest", wide=True),
+    objects = table(
+        deployment.objects,
+        Field("kind", lambda result: result.kind),
+        Field("namespace", lambda result: result.namespace or "-"),
+        Field("name", lambda result: result.name),
+        Field(
+            "outcome",
+            lambda result: Cell(_word(result.outcome, deployment), _TONES[result.outcome]),
+        ),
+        Field("reason", lambda result: one_line(result.reason) or "-"),
+        Field("manifest", lambda result: result.where, wide=True),
     )
-    rows = [_row(result, applied=deployment.applied) for result in deployment.objects]
-    blocks: list[Block] = [text(_heading(deployment)), Table(columns, rows)]
+    blocks: list[Block] = [text(_heading(deployment)), objects]
     if changed := [result for result in deployment.objects if result.changes]:
         blocks += _changes(changed)
     if contested := [result for result in deployment.objects if result.conflicts]:
@@ -49,56 +52,41 @@ def _heading(deployment: Deployment) -> str:
         bad = sum(not result.outcome.good for result in deployment.objects)
         return f"nothing was applied: {bad} of {len(deployment.objects)} objects would fail"
     counts = [
-        f"{count} {outcome.value if deployment.applied else _WOULD.get(outcome, outcome.value)}"
+        f"{count} {_word(outcome, deployment)}"
         for outcome in Outcome
         if (count := deployment.count(outcome))
     ]
     return ", ".join(counts) if deployment.applied else f"would do: {', '.join(counts)}"
 
 
-def _row(it: Result, *, applied: bool) -> list[str | Cell]:
-    word = it.outcome.value if applied else _WOULD.get(it.outcome, it.outcome.value)
-    return [
-        it.kind,
-        it.namespace or "-",
-        it.name,
-        Cell(word, _TONES[it.outcome]),
-        one_line(it.reason) or "-",
-        it.where,
-    ]
+def _word(outcome: Outcome, deployment: Deployment) -> str:
+    return outcome.value if deployment.applied else _WOULD.get(outcome, outcome.value)
 
 
 def _changes(changed: Sequence[Result]) -> list[Block]:
-    columns = (Column("object"), Column("field"), Column("before"), Column("after"))
-    rows: list[list[str | Cell]] = [
-        [f"{result.kind}/{result.name}", change.path, *_sides(change)]
-        for result in changed
-        for change in result.changes
-    ]
-    return [text("Changes", Tone.STRONG), Table(columns, rows)]
-
-
-def _sides(change: Change) -> tuple[Cell, Cell]:
-    before, after = (
-        Cell("-", Tone.DIM) if side is None else Cell(one_line(side), tone)
-        for side, tone in ((change.before, Tone.BAD), (change.after, Tone.GOOD))
+    changes = table(
+        [(result, change) for result in changed for change in result.changes],
+        Field("object", lambda row: f"{row[0].kind}/{row[0].name}"),
+        Field("field", lambda row: row[1].path),
+        Field("before", lambda row: _side(row[1].before, Tone.BAD)),
+        Field("after", lambda row: _side(row[1].after, Tone.GOOD)),
     )
-    return before, after
+    return [text("Changes", Tone.STRONG), changes]
+
+
+def _side(value: str | None, tone: Tone) -> Cell:
+    return Cell("-", Tone.DIM) if value is None else Cell(one_line(value), tone)
 
 
 def _conflicts(contested: Sequence[Result]) -> list[Block]:
-    rows: list[list[str | Cell]] = [
-        [f"{result.kind}/{result.name}", conflict.path, conflict.manager]
-        for result in contested
-        for conflict in result.conflicts
-    ]
-    return [
-        text(
-            "Conflicts: other managers own these fields; --force-conflicts takes them over",
-            Tone.STRONG,
-        ),
-        Table((Column("object"), Column("field"), Column("owner")), rows),
-    ]
+    heading = "Conflicts: other managers own these fields; --force-conflicts takes them over"
+    conflicts = table(
+        [(result, conflict) for result in contested for conflict in result.conflicts],
+        Field("object", lambda row: f"{row[0].kind}/{row[0].name}"),
+        Field("field", lambda row: row[1].path),
+        Field("owner", lambda row: row[1].manager),
+    )
+    return [text(heading, Tone.STRONG), conflicts]
 
 
 def deletion_blocks(deletion: Deletion) -> Sequence[Block]:
@@ -126,10 +114,13 @@ def _with_it(dependents: Dependents, propagation: Propagation) -> list[Block]:
     blocks: list[Block] = []
     if dependents.counts:
         verb = "loses its owner" if propagation is Propagation.ORPHAN else "goes with it"
-        rows: list[list[str | Cell]] = [
-            [name, str(count)] for name, count in dependents.counts.items()
-        ]
-        blocks.append(Table((Column(verb), Column("objects", number=True)), rows))
+        blocks.append(
+            table(
+                dependents.counts.items(),
+                Field(verb, lambda row: row[0]),
+                Field("objects", lambda row: str(row[1]), number=True),
+            )
+        )
     if dependents.unseen:
         names = ", ".join(dependents.unseen)
         blocks.append(text(f"not checked: {names}", Tone.WARN))

@@ -23,7 +23,7 @@ from kvestigate.optimize.summary_rendering import (
     power_of,
     summary_facts,
 )
-from kvestigate.render.blocks import Block, Cell, Column, Facts, Field, Table, Tone, table, text
+from kvestigate.render.blocks import Block, Cell, Facts, Field, Table, Tone, table, text
 from kvestigate.render.human import counted
 
 _ACTIVITY = {
@@ -93,38 +93,32 @@ def _stated(probe: Probe) -> str | Cell:
 
 
 def _readings(probe: Probe) -> Table:
-    several = probe.samples > 1
-    columns = (
-        Column("node"),
-        Column("gpu", number=True),
-        Column("SM%", number=True),
-        *((Column("max", number=True), Column("min", number=True)) if several else ()),
-        Column("traffic%", number=True, wide=True),
-        Column("MiB", number=True),
-        Column("W", number=True),
-        Column("°C", number=True),
-        Column("activity"),
-        Column("readings", wide=True),
-        Column("uuid", wide=True),
+    extremes = (
+        Field[_Reading]("max", lambda row: _figure(row[1].max, 0), number=True),
+        Field[_Reading]("min", lambda row: _figure(row[1].min, 0), number=True),
     )
-    rows = [_reading(node.node, gpu, several) for node in probe.nodes for gpu in node.gpus]
-    return Table(columns, rows, empty="no readings")
+    return table(
+        [(node, gpu) for node in probe.nodes for gpu in node.gpus],
+        Field("node", lambda row: row[0].node),
+        Field("gpu", lambda row: str(row[1].index), number=True),
+        Field("SM%", lambda row: _figure(row[1].mean, 1), number=True),
+        *(extremes if probe.samples > 1 else ()),
+        Field("traffic%", lambda row: _figure(row[1].memory_traffic, 1), number=True, wide=True),
+        Field("MiB", lambda row: f"{row[1].memory_mib:.0f}", number=True),
+        Field("W", lambda row: _figure(row[1].watts, 0), number=True),
+        Field("°C", lambda row: _figure(row[1].temperature, 0), number=True),
+        Field("activity", lambda row: _activity(row[1].activity, row[1].bursty)),
+        Field(
+            "readings",
+            lambda row: " ".join(f"{percent:g}" for percent in row[1].utilization) or "-",
+            wide=True,
+        ),
+        Field("uuid", lambda row: row[1].uuid, wide=True),
+        empty="no readings",
+    )
 
 
-def _reading(node: str, gpu: GpuWindow, several: bool) -> list[str | Cell]:
-    return [
-        node,
-        str(gpu.index),
-        _figure(gpu.mean, 1),
-        *((_figure(gpu.max, 0), _figure(gpu.min, 0)) if several else ()),
-        _figure(gpu.memory_traffic, 1),
-        f"{gpu.memory_mib:.0f}",
-        _figure(gpu.watts, 0),
-        _figure(gpu.temperature, 0),
-        _activity(gpu.activity, gpu.bursty),
-        " ".join(f"{percent:g}" for percent in gpu.utilization) or "-",
-        gpu.uuid,
-    ]
+_Reading = tuple[NodeWindow, GpuWindow]
 
 
 def _accounts(nodes: Sequence[NodeWindow]) -> Table:
@@ -141,32 +135,22 @@ def _accounts(nodes: Sequence[NodeWindow]) -> Table:
 
 
 def _overview(nodes: Sequence[NodeWindow]) -> Table:
-    columns = (
-        Column("node"),
-        Column("allocated", number=True),
-        Column("SM%", number=True),
-        Column("GPU memory"),
-        Column("power"),
-        Column("hottest", number=True),
-        Column("verdict"),
-        Column("activity"),
+    return table(
+        nodes,
+        Field("node", lambda row: row.node),
+        Field("allocated", lambda row: f"{row.stated}/{row.capacity}", number=True),
+        Field("SM%", lambda row: _figure(row.mean, 1), number=True),
+        Field("GPU memory", lambda row: memory_of(row.gpus) if row.gpus else "-"),
+        Field("power", lambda row: power_of(row.gpus) if row.gpus else "-"),
+        Field("hottest", _hottest, number=True),
+        Field("verdict", lambda row: Cell(row.verdict.value, _VERDICT[row.verdict])),
+        Field("activity", lambda row: _activity(row.activity, any(gpu.bursty for gpu in row.gpus))),
     )
-    rows: list[list[str | Cell]] = []
-    for node in nodes:
-        hottest = max((gpu.temperature for gpu in node.gpus if gpu.temperature), default=None)
-        rows.append(
-            [
-                node.node,
-                f"{node.stated}/{node.capacity}",
-                _figure(node.mean, 1),
-                memory_of(node.gpus) if node.gpus else "-",
-                power_of(node.gpus) if node.gpus else "-",
-                "-" if hottest is None else f"{hottest:.0f}°C",
-                Cell(node.verdict.value, _VERDICT[node.verdict]),
-                _activity(node.activity, any(gpu.bursty for gpu in node.gpus)),
-            ]
-        )
-    return Table(columns, rows)
+
+
+def _hottest(node: NodeWindow) -> str:
+    temperatures = [gpu.temperature for gpu in node.gpus if gpu.temperature]
+    return f"{max(temperatures):.0f}°C" if temperatures else "-"
 
 
 def _problems(nodes: Sequence[NodeWindow]) -> Sequence[Block]:
@@ -177,17 +161,7 @@ def _reserved(probe: Probe) -> Sequence[Block]:
     held = probe.summary.recoverable
     if not held.nodes:
         return []
-    columns = (
-        Column("node"),
-        Column("allocated", number=True),
-        Column("GPU memory"),
-        Column("pods"),
-    )
-    rows = [
-        [node.node, str(node.stated), memory_of(node.gpus), ", ".join(node.pods) or "-"]
-        for node in probe.nodes
-        if node.readiness is Readiness.RESERVED_IDLE
-    ]
+    reserved = [node for node in probe.nodes if node.readiness is Readiness.RESERVED_IDLE]
     total = f"{held.memory_mib / 1024:.1f}/{held.memory_total_mib / 1024:.1f} GiB"
     gpus = counted(held.gpus, "allocated GPU")
     return [
@@ -196,7 +170,13 @@ def _reserved(probe: Probe) -> Sequence[Block]:
             "shrink the workloads",
             Tone.STRONG,
         ),
-        Table(columns, rows),
+        table(
+            reserved,
+            Field("node", lambda row: row.node),
+            Field("allocated", lambda row: str(row.stated), number=True),
+            Field("GPU memory", lambda row: memory_of(row.gpus)),
+            Field("pods", lambda row: ", ".join(row.pods) or "-"),
+        ),
         text(f"-> recoverable capacity: {gpus} and {total} GPU memory"),
     ]
 

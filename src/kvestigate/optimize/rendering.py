@@ -10,8 +10,8 @@ from kvestigate.optimize.apply import Application
 from kvestigate.optimize.consolidation import Consolidation, KeptPod, Projection, Role, Tunables
 from kvestigate.optimize.fragmentation import Fragmentation, NodeFill
 from kvestigate.optimize.model import Fill
-from kvestigate.optimize.steps import KEPT
-from kvestigate.render.blocks import Block, Cell, Column, Facts, Field, Table, Tone, table, text
+from kvestigate.optimize.steps import KEPT, Step
+from kvestigate.render.blocks import Block, Cell, Facts, Field, Table, Tone, table, text
 from kvestigate.render.human import counted
 
 _FILL = {Fill.EMPTY: Tone.GOOD, Fill.PARTIAL: Tone.WARN, Fill.FULL: Tone.PLAIN}
@@ -204,31 +204,23 @@ def _wanted(plan: Consolidation) -> Sequence[Block]:
 
 
 def application_blocks(application: Application) -> Sequence[Block]:
-    columns = (
-        Column("wave", number=True),
-        Column("pod"),
-        Column("gpus", number=True),
-        Column("from"),
-        Column("fits on"),
-        Column("outcome"),
-        Column("reason"),
+    def outcome(step: Step) -> str | Cell:
+        if not application.applied and step.outcome != KEPT:
+            return "evict"
+        return Cell(step.outcome, _OUTCOME.get(step.outcome, Tone.PLAIN))
+
+    steps = table(
+        application.steps,
+        Field("wave", lambda step: str(step.wave or "-"), number=True),
+        Field("pod", lambda step: f"{step.namespace}/{step.pod}"),
+        Field("gpus", lambda step: str(step.gpus), number=True),
+        Field("from", lambda step: step.donor),
+        Field("fits on", lambda step: step.target),
+        Field("outcome", outcome),
+        Field("reason", lambda step: step.reason or "-"),
     )
-    rows: list[list[str | Cell]] = [
-        [
-            str(step.wave or "-"),
-            f"{step.namespace}/{step.pod}",
-            str(step.gpus),
-            step.donor,
-            step.target,
-            Cell(step.outcome, _OUTCOME.get(step.outcome, Tone.PLAIN))
-            if application.applied or step.outcome == KEPT
-            else "evict",
-            step.reason or "-",
-        ]
-        for step in application.steps
-    ]
     before = [] if application.applied else plan_blocks(application.plan)
-    return [*before, *([Table(columns, rows)] if rows else []), *_did(application)]
+    return [*before, *([steps] if application.steps else []), *_did(application)]
 
 
 def _did(application: Application) -> Sequence[Block]:

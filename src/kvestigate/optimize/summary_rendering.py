@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from kvestigate.optimize.activity import GpuWindow, Readiness, Verdict
 from kvestigate.optimize.energy import Energy, Power, Spread
 from kvestigate.optimize.summary import Summary
-from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
+from kvestigate.render.blocks import Block, Cell, Facts, Field, Tone, table, text
 
 _READY = {
     Readiness.IDLE: "safe to drain",
@@ -123,28 +123,17 @@ def forecast_blocks(power: Power) -> Sequence[Block]:
         part = _part(power.waste.watts, power)
         why = f"saved if reserved-idle GPUs were idle; {part} of observed"
         lines.append(("-> recoverable", forecast.recoverable, why))
-    columns = (
-        Column("energy"),
-        Column(f"month {unit}", number=True),
-        Column(f"quarter {unit}", number=True),
-        Column(f"year {unit}", number=True),
-        Column("meaning"),
-    )
     scale = 1000 if big else 1
-    rows = [
-        [
-            name,
-            *(f"{amount / scale:.2f}" for amount in (energy.month, energy.quarter, energy.year)),
-            why,
-        ]
-        for name, energy, why in lines
-    ]
     return [
-        text(
-            "energy forecast (if power stays as measured)",
-            Tone.STRONG,
+        text("energy forecast (if power stays as measured)", Tone.STRONG),
+        table(
+            lines,
+            Field("energy", lambda line: line[0]),
+            Field(f"month {unit}", lambda line: f"{line[1].month / scale:.2f}", number=True),
+            Field(f"quarter {unit}", lambda line: f"{line[1].quarter / scale:.2f}", number=True),
+            Field(f"year {unit}", lambda line: f"{line[1].year / scale:.2f}", number=True),
+            Field("meaning", lambda line: line[2]),
         ),
-        Table(columns, rows),
     ]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from kvestigate.errors import InputError
-from kvestigate.render.blocks import Block, Cell, Column, Facts, Field, Table, Tone, table, text
+from kvestigate.render.blocks import Block, Cell, Facts, Field, Table, Tone, table, text
 from kvestigate.render.human import cores, size
 from kvestigate.reports.audit import SCHEMA
 
@@ -205,23 +205,14 @@ def _lines(lines: Sequence[FindingLine], tone: Tone) -> Table:
 
 
 def _changes(changes: Sequence[Change]) -> Table:
-    columns = (
-        Column("report"),
-        Column("object"),
-        Column("change"),
-        Column("before"),
-        Column("after"),
+    return table(
+        changes,
+        Field("report", lambda row: row.report),
+        Field("object", lambda row: row.subject or "-"),
+        Field("change", lambda row: row.field or row.what.value),
+        Field("before", lambda row: _readable_pair(row)[0] or "-"),
+        Field("after", lambda row: _readable_pair(row)[1] or "-"),
     )
-    rows = [
-        [
-            change.report,
-            change.subject or "-",
-            change.field or change.what.value,
-            *(value or "-" for value in _readable_pair(change)),
-        ]
-        for change in changes
-    ]
-    return Table(columns, rows)
 
 
 def _readable_pair(change: Change) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kvestigate.render.blocks import Block, Cell, Column, Field, Table, Tone, table, text
+from kvestigate.render.blocks import Block, Cell, Field, Table, Tone, table, text
 from kvestigate.render.human import size
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
@@ -73,37 +73,30 @@ def render(report: GpuReport) -> Sequence[Block]:
 
 
 def _nodes(report: GpuReport) -> Table:
-    columns = (
-        Column("node"),
-        Column("model"),
-        Column("count", number=True),
-        Column("memory", number=True),
-        Column("driver"),
-        Column("cuda"),
-        Column("mig"),
-        Column("sharing"),
-        Column("allocated", number=True),
-    )
-    return Table(
-        columns, [_row(node, report) for node in report.nodes], empty="no node has allocatable GPUs"
+    return table(
+        report.nodes,
+        Field("node", lambda row: row.node),
+        Field("model", lambda row: row.model or row.vendor),
+        Field("count", lambda row: str(row.count), number=True),
+        Field("memory", _memory, number=True),
+        Field("driver", lambda row: row.driver or "-"),
+        Field("cuda", lambda row: row.cuda or "-"),
+        Field("mig", _mig),
+        Field("sharing", lambda row: f"{row.sharing} x{row.replicas}" if row.sharing else "-"),
+        Field("allocated", lambda row: _allocated(row, report), number=True),
+        empty="no node has allocatable GPUs",
     )
 
 
-def _row(node: NodeGpus, report: GpuReport) -> list[str | Cell]:
+def _memory(node: NodeGpus) -> str:
+    return size(node.memory_mib * 1024 * 1024) if node.memory_mib else "-"
+
+
+def _allocated(node: NodeGpus, report: GpuReport) -> str | Cell:
     offered, used = sum(node.allocatable.values()), sum(node.requested.values())
-    return [
-        node.node,
-        node.model or node.vendor,
-        str(node.count),
-        size(node.memory_mib * 1024 * 1024) if node.memory_mib else "-",
-        node.driver or "-",
-        node.cuda or "-",
-        _mig(node),
-        f"{node.sharing} x{node.replicas}" if node.sharing else "-",
-        Cell(f"{used}/{offered}", Tone.WARN if used >= offered else Tone.PLAIN)
-        if report.pods_known
-        else f"unknown/{offered}",
-    ]
+    if not report.pods_known:
+        return f"unknown/{offered}"
+    return Cell(f"{used}/{offered}", Tone.WARN if used >= offered else Tone.PLAIN)
 
 
 def _mig(node: NodeGpus) -> str:

@@ -17,7 +17,7 @@ from kvestigate.kube.views.network import (
     Service,
     ServicePort,
 )
-from kvestigate.render.blocks import Block, Cell, Column, Field, Table, Tone, table, text
+from kvestigate.render.blocks import Block, Cell, Field, Table, Tone, table, text
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
@@ -245,20 +245,16 @@ def _endpoints(service: ServiceRow, report: NetworkReport) -> str | Cell:
 
 
 def _ingresses(report: NetworkReport) -> Table:
-    columns = (
-        Column("namespace"),
-        Column("name"),
-        Column("class"),
-        Column("host"),
-        Column("path"),
-        Column("backend"),
+    return table(
+        [(ingress, backend) for ingress in report.ingresses for backend in ingress.backends],
+        Field("namespace", lambda row: row[0].namespace),
+        Field("name", lambda row: row[0].name),
+        Field("class", lambda row: row[0].class_name or "-"),
+        Field("host", lambda row: row[1].host),
+        Field("path", lambda row: row[1].path),
+        Field("backend", lambda row: _backend(row[1])),
+        empty="no Ingresses",
     )
-    rows: list[list[str | Cell]] = [
-        [ingress.namespace, ingress.name, ingress.class_name or "-", to.host, to.path, _backend(to)]
-        for ingress in report.ingresses
-        for to in ingress.backends
-    ]
-    return Table(columns, rows, empty="no Ingresses")
 
 
 def _backend(backend: Backend) -> Cell:
