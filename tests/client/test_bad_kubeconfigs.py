@@ -56,8 +56,8 @@ TABLE = [
     Bad(
         "empty",
         "",
-        "{file}: it has no contexts, so there is no cluster to talk to",
-        "give another with --kubeconfig PATH",
+        "{file}: no contexts are defined, so no cluster is selected",
+        "give another kubeconfig with --kubeconfig PATH",
     ),
     Bad(
         "not YAML: a tab",
@@ -190,14 +190,14 @@ TABLE = [
         "the context names no cluster",
         "current-context: a\ncontexts:\n- {name: a, context: {user: u}}\n",
         '{file}:3:22: context "a": it names no cluster',
-        "it has no clusters at all",
+        "the kubeconfig has no clusters",
     ),
     Bad(
         "the context names a missing user",
         "current-context: a\ncontexts:\n- {name: a, context: {cluster: c, user: u}}\n"
         "clusters:\n- {name: c, cluster: {server: https://h}}\n",
         '{file}:3:41: context "a": there is no user "u"',
-        "it has no users at all",
+        "the kubeconfig has no users",
     ),
     Bad(
         "no server",

@@ -201,7 +201,7 @@ def test_the_variable_is_a_list_of_paths(variable: str, paths: list[str]) -> Non
     [
         ("prdo", ["dev", "prod"], 'did you mean "prod"? contexts: dev, prod'),
         ("x", ["dev"], "contexts: dev"),
-        ("x", [], "it has no contexts at all"),
+        ("x", [], "the kubeconfig has no contexts"),
         (
             "x",
             [f"n{index:02}" for index in range(12)],

@@ -133,8 +133,8 @@ def _nothing_chosen(config: Config, environ: Mapping[str, str], home: Path | Non
         )
     if files:
         return ConfigError(
-            f"{files}: it has no contexts, so there is no cluster to talk to",
-            hint="give another with --kubeconfig PATH",
+            f"{files}: no contexts are defined, so no cluster is selected",
+            hint="give another kubeconfig with --kubeconfig PATH",
         )
     if variable := environ.get("KUBECONFIG"):
         paths = ", ".join(str(path) for path in split_paths(variable))

@@ -30,24 +30,24 @@ class Exchange:
         self, call: Call | Request, request: Request | None = None, *, timeout: float | None = None
     ) -> bytes:
         """The body of a successful answer."""
-        asked = request or _request(call)
+        http_request = request or _request(call)
         deadline = timeout or self.timeout
 
         async def attempt() -> bytes:
-            incoming = await self.once(call, asked, timeout=deadline)
+            incoming = await self.once(call, http_request, timeout=deadline)
             try:
                 return await incoming.read()
             finally:
                 await incoming.aclose()
 
-        return await self.policy.run(asked, attempt, deadline=deadline)
+        return await self.policy.run(http_request, attempt, deadline=deadline)
 
     @asynccontextmanager
     async def stream(self, call: Call, request: Request | None = None) -> AsyncIterator[Incoming]:
         """A successful answer whose body is read inside the block; leaving it closes the body."""
-        asked = request or _request(call)
+        http_request = request or _request(call)
         incoming = await self.policy.run(
-            asked, lambda: self.once(call, asked), deadline=self.timeout
+            http_request, lambda: self.once(call, http_request), deadline=self.timeout
         )
         try:
             yield incoming
@@ -72,7 +72,7 @@ class Exchange:
 
 
 async def pieces(
-    incoming: Incoming, *, silence: float, asked: Request
+    incoming: Incoming, *, silence: float, http_request: Request
 ) -> AsyncGenerator[bytes, None]:
     """The body as it comes, as long as no pause in it is longer than `silence` seconds."""
     body = aiter(incoming)
@@ -82,7 +82,7 @@ async def pieces(
                 piece = await anext(body, None)
         except TimeoutError as late:
             raise errors.DeadlineExceeded(
-                f"nothing more came of {asked.method} {asked.path} for {silence:g} seconds"
+                f"the answer to {http_request.method} {http_request.path} stopped for {silence:g} s"
             ) from late
         if piece is None:
             return

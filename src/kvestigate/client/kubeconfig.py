@@ -332,7 +332,7 @@ def alternatives(wanted: str, names: Iterable[str], plural: str) -> str:
     """The hint for a name that is not there: the nearest one, and what there is."""
     known = sorted(names)
     if not known:
-        return f"it has no {plural} at all"
+        return f"the kubeconfig has no {plural}"
     shown = ", ".join(known[:10]) + (f" and {len(known) - 10} more" if len(known) > 10 else "")
     near = nearest(wanted, known)
     return (f'did you mean "{near}"? ' if near else "") + f"{plural}: {shown}"

@@ -166,7 +166,7 @@ class _Chain:
         async def attempt() -> bytes:
             incoming = await self._exchange.once(call, request)
             try:
-                stream = pieces(incoming, silence=self._exchange.timeout, asked=request)
+                stream = pieces(incoming, silence=self._exchange.timeout, http_request=request)
                 return await _collect(stream, following)
             finally:
                 await incoming.aclose()

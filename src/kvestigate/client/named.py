@@ -29,8 +29,8 @@ def kind_and_name(kind: str, name: str) -> tuple[str, str]:
 async def get_named(api: Api, resource: Resource, name: str, type: type[Any]) -> Any:
     """The object; if there is none of that name, `NotFound` hints at a similar one."""
     if not name or "/" in name or name in (".", ".."):
-        # It would be read as another path, and what is not there said of something else.
-        raise UsageError(f"{name!r} is no name of a {resource.singular_name}")
+        # Such a name would be the path of something else.
+        raise UsageError(f"{name!r} is not a valid name of a {resource.singular_name}")
     try:
         return await api.get(resource, name, type=type)
     except NotFound as missing:
@@ -50,7 +50,7 @@ async def _near(api: Api, resource: Resource, name: str) -> str | None:
     """The hint with similar names; empty if listing is forbidden."""
     where = api.namespace if resource.namespaced else None
     if where is not None and (elsewhere := await _elsewhere(api, resource, name)):
-        return f"there is one in {elsewhere}"
+        return f"the {resource.singular_name} is in {elsewhere}"
     try:
         page = await api.list(resource, Selection(where), type=PartialObject)
     except KvestigateError:
@@ -61,7 +61,7 @@ async def _near(api: Api, resource: Resource, name: str) -> str | None:
     longer = sorted(other for other in names if other.startswith(name))
     near = longer[:3] or [nearest(name, names)]
     if any(near):
-        more = f" There are {len(longer)} that begin so" if len(longer) > len(near) else ""
+        more = f" {len(longer)} names begin with {name!r}" if len(longer) > len(near) else ""
         return f"did you mean {' or '.join(map(repr, near))}?{more}"
     if where is None:
         return f"the cluster has {len(names)} {kind}, none with a similar name"
@@ -70,7 +70,7 @@ async def _near(api: Api, resource: Resource, name: str) -> str | None:
 
 
 async def _elsewhere(api: Api, resource: Resource, name: str) -> str:
-    """`namespace 'shop': add -n shop`; empty if no other has one, or we may not know."""
+    """`namespace 'shop': add -n shop`; empty if no other namespace has the object."""
     try:
         everywhere = Selection(fields=f"metadata.name={name}")
         page = await api.list(resource, everywhere, type=PartialObject)

@@ -137,7 +137,7 @@ class Session(_Stream):
 
     async def __aiter__(self) -> AsyncIterator[Output]:
         status = b""
-        while (received := await self._until_goodbye(told=bool(status))) is not None:
+        while (received := await self._until_goodbye(ended=bool(status))) is not None:
             channel, data = received
             if channel == Channel.ERROR:
                 status += data
@@ -176,8 +176,8 @@ class Session(_Stream):
         except errors.ConnectionFailed:
             pass  # the process has ended; the status tells how
 
-    async def _until_goodbye(self, *, told: bool) -> tuple[int, bytes] | None:
-        if not told:
+    async def _until_goodbye(self, *, ended: bool) -> tuple[int, bytes] | None:
+        if not ended:
             return await self._receive()
         try:
             async with asyncio.timeout(_GOODBYE_SECONDS):

@@ -163,7 +163,7 @@ class Watch(Generic[T]):
         )
         async with self._exchange.stream(self._call, request) as incoming:
             lines = Lines()
-            body = pieces(incoming, silence=self._silence, asked=request)
+            body = pieces(incoming, silence=self._silence, http_request=request)
             async with aclosing(body):
                 while (piece := await _next(body)) is not None:
                     for line in lines.feed(piece):

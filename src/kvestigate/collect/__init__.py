@@ -35,5 +35,5 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return found
+    public: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return public

@@ -66,11 +66,11 @@ class Reading:
             yield from self.of_text(text, path)
 
     def of_text(self, text: str, source: str) -> Iterator[Record | Problem]:
-        for found in documents(text, source):
-            if isinstance(found, Problem):
-                yield found
+        for part in documents(text, source):
+            if isinstance(part, Problem):
+                yield part
                 continue
-            for document in flattened([found]):
+            for document in flattened([part]):
                 result = self.of_document(document)
                 if result is not None:
                     yield result

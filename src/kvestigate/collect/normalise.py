@@ -109,7 +109,7 @@ def template_facts(kind: str, written: tuple[bytes, ...], known: Sidecars) -> Te
         ),
         sidecar_count=sum(known.count(spec) for spec in specs),
         volume_types=_volume_types(kind, written),
-        node_type=next((found for spec in specs if (found := node_type(spec))), None),
+        node_type=next((label for spec in specs if (label := node_type(spec))), None),
         runtime_class=next(
             (spec.runtime_class_name for spec in specs if spec.runtime_class_name), None
         ),

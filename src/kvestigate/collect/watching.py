@@ -178,17 +178,17 @@ class Follower:
     async def _changed(self, type: EventType, view: Any, position: str) -> None:
         name = self.source.name
         try:
-            found = workload(self.source.kind, view)
+            followed = workload(self.source.kind, view)
         except errors.InputError as error:
             self._unreadable(error)
             await self.emit(None, Mark(name, position))
             return
         gone = type == "DELETED"
-        state = None if gone else _state(found)
+        state = None if gone else _state(followed)
         made = None
         if self.following.emit_deletes or not gone:
-            made = self._line(found, type)
-        await self.emit(made, Mark(name, position, found.metadata.uid, state))
+            made = self._line(followed, type)
+        await self.emit(made, Mark(name, position, followed.metadata.uid, state))
 
     def _line(self, seen_workload: Workload, event: EventType) -> bytes | None:
         meta = seen_workload.metadata

@@ -166,5 +166,5 @@ MANIFEST: Operation[ManifestOptions, Manifest] = Operation(
     effect=Effect.READ,
     touches=touches_nothing,
     handler=_manifest,
-    render=lambda found: [text(found.text)],
+    render=lambda manifest: [text(manifest.text)],
 )

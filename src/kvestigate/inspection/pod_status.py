@@ -101,7 +101,7 @@ def _exit(signal: int, code: int) -> str:
 
 
 def _is(pod: Pod, condition: str) -> bool:
-    return any(each.status == "True" for each in _conditions(pod, condition))
+    return any(state.status == "True" for state in _conditions(pod, condition))
 
 
 def _conditions(pod: Pod, type: str) -> Sequence[Condition]:

@@ -10,7 +10,7 @@ _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 def container_of(pod: Pod, wanted: str) -> str:
     """The container that is meant: the one named, the annotated one, or the first."""
-    names = [it.name for it in (*pod.spec.containers, *pod.spec.init_containers)]
+    names = [container.name for container in (*pod.spec.containers, *pod.spec.init_containers)]
     if wanted and wanted not in names:
         near = nearest(wanted, names)
         raise UsageError(

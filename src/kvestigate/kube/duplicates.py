@@ -27,10 +27,10 @@ class Repeated(msgspec.Struct, frozen=True):
 
     def without(self, unknown: tuple[str, ...]) -> Repeated:
         """Less the fields of which it is said already that nobody knows them."""
-        told = {text.replace("unknown", "duplicate", 1) for text in unknown}
+        known = {text.replace("unknown", "duplicate", 1) for text in unknown}
         return Repeated(
-            tuple(text for text in self.warnings if text not in told),
-            tuple(text for text in self.complaints if text not in told),
+            tuple(text for text in self.warnings if text not in known),
+            tuple(text for text in self.complaints if text not in known),
         )
 
     def prefixed(self, prefix: str) -> Repeated:

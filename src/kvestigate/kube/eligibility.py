@@ -29,7 +29,8 @@ def untolerated(
     return [
         taint
         for taint in taints
-        if taint.effect in effects and not any(tolerates(each, taint) for each in tolerations)
+        if taint.effect in effects
+        and not any(tolerates(toleration, taint) for toleration in tolerations)
     ]
 
 

@@ -215,11 +215,11 @@ def for_kind(group: str, version: str, kind: str) -> Definition | None:
 @cache
 def kinds() -> Mapping[str, tuple[str, str, str]]:
     """The group, version and kind of each definition that has them."""
-    found: dict[str, tuple[str, str, str]] = {}
+    collected: dict[str, tuple[str, str, str]] = {}
     for code, name in _table().kinds.items():
         group, version, kind = code.split("/")
-        found[name] = (group, version, kind)
-    return found
+        collected[name] = (group, version, kind)
+    return collected
 
 
 # The same few hundred codes describe all fields, and a Field is immutable.

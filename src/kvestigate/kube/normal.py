@@ -181,8 +181,8 @@ def _lists(field: Field) -> bool:
 
 def _normaliser(field: Field) -> Normalise | None:
     if field.element is not None:
-        each, zero = _normaliser(field.element), Zero(field.element)
-        return partial(_list if field.type is Type.LIST else _map, each, zero)
+        normalise, zero = _normaliser(field.element), Zero(field.element)
+        return partial(_list if field.type is Type.LIST else _map, normalise, zero)
     scalar = type_of(field)
     return _object(field.definition) if scalar is Type.DEFINED else _SCALARS.get(scalar)
 
@@ -209,28 +209,28 @@ class Zero:
         return _ZEROS.get(type_)
 
 
-def _list(each: Normalise | None, zero: Zero, value: list[Any]) -> list[Any]:
-    if each is None:
+def _list(normalise: Normalise | None, zero: Zero, value: list[Any]) -> list[Any]:
+    if normalise is None:
         if None not in value:
             return value
         return [zero() if inner is None else inner for inner in value]
     kept = value
     for position, inner in enumerate(value):
-        new = zero() if inner is None else each(inner)
+        new = zero() if inner is None else normalise(inner)
         if new is not inner:
             kept = list(value) if kept is value else kept
             kept[position] = new
     return kept
 
 
-def _map(each: Normalise | None, zero: Zero, value: dict[str, Any]) -> dict[str, Any]:
-    if each is None:
+def _map(normalise: Normalise | None, zero: Zero, value: dict[str, Any]) -> dict[str, Any]:
+    if normalise is None:
         if None not in value.values():
             return value
         return {key: zero() if inner is None else inner for key, inner in value.items()}
     changes = {}
     for key, inner in value.items():
-        new = zero() if inner is None else each(inner)
+        new = zero() if inner is None else normalise(inner)
         if new is not inner:
             changes[key] = new
     return {**value, **changes} if changes else value

@@ -21,13 +21,13 @@ class TypedSchema:
         self._fields: dict[str, PatchField] = {}
 
     def field(self, name: str) -> PatchField:
-        found = self._fields.get(name)
-        if found is None:
+        known = self._fields.get(name)
+        if known is None:
             field = self._definition.fields.get(name)
             if field is None:
                 return self._unknown(name)
-            found = self._fields[name] = _patch_field(field)
-        return found
+            known = self._fields[name] = _patch_field(field)
+        return known
 
     def _unknown(self, name: str) -> PatchField:
         struct = self._definition.name.rpartition(".")[2]
@@ -50,8 +50,8 @@ class MapSchema:
 @cache
 def patch_schema(definition: str) -> PatchSchema:
     """The schema of a definition, given by name: `io.k8s.api.core.v1.Pod`."""
-    found = facts.definition(definition)
-    return UNTYPED if found.scalar is not None else TypedSchema(found)
+    known = facts.definition(definition)
+    return UNTYPED if known.scalar is not None else TypedSchema(known)
 
 
 def for_kind(group: str, version: str, kind: str) -> PatchSchema:

@@ -74,12 +74,12 @@ class Pattern:
     def find_all(self, text: str, limit: int = -1) -> list[str]:
         """The first matches, or all if the limit is negative."""
         self._afford(len(text))
-        found: list[str] = []
+        collected: list[str] = []
         for match in islice(self._regexp.finditer(text), None if limit < 0 else limit):
-            found.append(match[0])
+            collected.append(match[0])
             # Each match may have been found only after a look at the whole rest of the text.
-            self._afford(len(text) * len(found))
-        return found
+            self._afford(len(text) * len(collected))
+        return collected
 
     def _afford(self, length: int) -> None:
         if self._size * length > _STEPS_MAX:
@@ -99,5 +99,5 @@ def _in_words_of_go(error: re2.error) -> str:
     problem, _, part = error.args[0].decode(errors="replace").partition(": ")
     if problem.startswith("pattern too large"):
         return "expression too large"
-    told = _GO_WORDS.get(problem, problem)
-    return f"{told}: `{part}`" if part else told
+    reason = _GO_WORDS.get(problem, problem)
+    return f"{reason}: `{part}`" if part else reason

@@ -93,10 +93,10 @@ class Registry:
         """
         word, _, qualifier = name.lower().partition(".")
         named = self._by_name.get(word, [])
-        found = _qualified(named, qualifier) if "." in name else list(named)
-        if not found:
+        matching = _qualified(named, qualifier) if "." in name else list(named)
+        if not matching:
             raise self._unknown(name, word, named)
-        return found
+        return matching
 
     def _unknown(self, name: str, word: str, named: Sequence[Resource]) -> UsageError:
         import difflib  # only ever needed on the way out
@@ -118,8 +118,14 @@ def _qualified(named: Sequence[Resource], qualifier: str) -> list[Resource]:
     """Those of the resources that `version.group`, `group` or the start of a group selects."""
     version, dot, group = qualifier.partition(".")
     if dot:
-        found = [it for it in named if it.version == version and it.group == group]
-        if found:
-            return found
-    exact = [it for it in named if it.group == qualifier]
-    return exact or [it for it in named if qualifier and it.group.startswith(qualifier)]
+        matching = [
+            resource
+            for resource in named
+            if resource.version == version and resource.group == group
+        ]
+        if matching:
+            return matching
+    exact = [resource for resource in named if resource.group == qualifier]
+    return exact or [
+        resource for resource in named if qualifier and resource.group.startswith(qualifier)
+    ]

@@ -134,13 +134,13 @@ def from_label_selector(selector: Mapping[str, Any] | None) -> LabelSelector:
     """The selector of an object's `LabelSelector` field; None selects nothing."""
     if selector is None:
         return NOTHING
-    found = [
+    collected = [
         requirement(key, Operator.EQUALS, (value,), where="matchLabels")
         for key, value in (selector.get("matchLabels") or {}).items()
     ]
     expressions = selector.get("matchExpressions") or ()
-    found += _expressions(expressions, _EXPRESSION_OPERATORS, "label selector")
-    return LabelSelector(tuple(found)) if found else EVERYTHING
+    collected += _expressions(expressions, _EXPRESSION_OPERATORS, "label selector")
+    return LabelSelector(tuple(collected)) if collected else EVERYTHING
 
 
 def from_node_expressions(expressions: Iterable[Mapping[str, Any]]) -> LabelSelector:
@@ -151,7 +151,7 @@ def from_node_expressions(expressions: Iterable[Mapping[str, Any]]) -> LabelSele
 def _expressions(
     expressions: Iterable[Mapping[str, Any]], operators: Mapping[str, Operator], kind: str
 ) -> list[Requirement]:
-    found = []
+    collected = []
     for position, expression in enumerate(expressions):
         where = f"matchExpressions[{position}]"
         name = expression.get("operator") or ""
@@ -160,8 +160,8 @@ def _expressions(
             message = f'"{name}" is not a valid {kind} operator'
             raise InputError(message, where=where, hint=f"use one of {', '.join(operators)}")
         values = expression.get("values") or ()
-        found.append(requirement(expression.get("key") or "", operator, values, where=where))
-    return found
+        collected.append(requirement(expression.get("key") or "", operator, values, where=where))
+    return collected
 
 
 def _compile(requirements: tuple[Requirement, ...]) -> Predicate:
@@ -255,13 +255,13 @@ class _Parser:
         self._next = 0
 
     def requirements(self) -> list[Requirement]:
-        found: list[Requirement] = []
+        collected: list[Requirement] = []
         if len(self._tokens) == 1:
-            return found
+            return collected
         while True:
-            found.append(self._requirement())
+            collected.append(self._requirement())
             if self._at_end():
-                return found
+                return collected
             self._expect(",", "',' or 'end of string'")
 
     def _requirement(self) -> Requirement:
@@ -310,9 +310,9 @@ class _Parser:
         return self._tokens[self._next][1]
 
     def _accept(self, symbol: str) -> bool:
-        found = self._peek() == symbol
-        self._next += found
-        return found
+        collected = self._peek() == symbol
+        self._next += collected
+        return collected
 
     def _expect(self, symbol: str, expected: str) -> None:
         if not self._accept(symbol):

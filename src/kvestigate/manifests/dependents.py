@@ -105,10 +105,10 @@ class _Look:
         )
         async for page in pages:
             seen += len(page.items)
-            for it in page.items:
-                owners = frozenset(owner.uid for owner in it.metadata.owner_references)
+            for dependent in page.items:
+                owners = frozenset(owner.uid for owner in dependent.metadata.owner_references)
                 if owners or self._everything:
-                    self._found.append(Owned(it.metadata.uid, resource.qualified, owners))
+                    self._found.append(Owned(dependent.metadata.uid, resource.qualified, owners))
             if self._progress is not None:
                 self._progress(resource.plural, seen)
 

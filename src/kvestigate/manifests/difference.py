@@ -34,10 +34,14 @@ def differences(before: _Values, after: _Values) -> tuple[Change, ...]:
 
 def _comparable(body: _Values) -> dict[str, Any]:
     """Without what the server alone writes, and without the copy that repeats the whole object."""
-    metadata = {key: it for key, it in body["metadata"].items() if key not in _OF_THE_SERVER}
+    metadata = {key: value for key, value in body["metadata"].items() if key not in _OF_THE_SERVER}
     if annotations := metadata.get("annotations"):
-        metadata["annotations"] = {k: it for k, it in annotations.items() if k != _LAST_APPLIED}
-    rest = {key: it for key, it in body.items() if key != "status" or not _has_own_status(body)}
+        metadata["annotations"] = {
+            k: value for k, value in annotations.items() if k != _LAST_APPLIED
+        }
+    rest = {
+        key: value for key, value in body.items() if key != "status" or not _has_own_status(body)
+    }
     return {**rest, "metadata": metadata}
 
 

@@ -139,10 +139,10 @@ def solved(
     fitting = most(rooms, demand.replicas, domains, single=demand.single_node)
     fits = fitting == demand.replicas
     proposals = []
-    for each in STRATEGIES if fits else ():
-        if strategy in ("", each.name):
-            placement = place(each, rooms, demand.replicas, domains, single=demand.single_node)
-            proposals.append(Proposal(each.name, len(placement), placement))
+    for candidate in STRATEGIES if fits else ():
+        if strategy in ("", candidate.name):
+            placement = place(candidate, rooms, demand.replicas, domains, single=demand.single_node)
+            proposals.append(Proposal(candidate.name, len(placement), placement))
     return Plan(
         captured_at=when,
         server=server,

@@ -37,12 +37,16 @@ def collect(snapshot: Snapshot) -> WorkloadsReport:
     workloads = [
         _workload(
             kind,
-            each.metadata,
-            each.spec.template,
-            (each.spec.replicas, each.status.ready_replicas, each.status.updated_replicas),
+            workload.metadata,
+            workload.spec.template,
+            (
+                workload.spec.replicas,
+                workload.status.ready_replicas,
+                workload.status.updated_replicas,
+            ),
         )
         for kind, objects in replicated
-        for each in objects
+        for workload in objects
     ]
     for daemon_set in snapshot.of(listings.DAEMON_SETS):
         status = daemon_set.status

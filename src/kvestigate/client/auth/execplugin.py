@@ -137,7 +137,7 @@ class ExecPlugin:
         except TimeoutError:
             raise DeadlineExceeded(
                 f"{self._name}: no answer within {timeout:g} s, so it was stopped",
-                hint="run it by hand to see what it waits for",
+                hint="run the plugin by hand to see what it waits for",
             ) from None
         except OSError as error:
             raise self._cannot_start(error) from None
@@ -182,7 +182,7 @@ class ExecPlugin:
         words = printable(outcome.stderr.decode(errors="replace")).strip()[-_STDERR_SHOWN:]
         return ConfigError(
             f"{self._name}: failed with exit code {outcome.code}" + (f": {words}" if words else ""),
-            hint="log in again, or run it by hand to see more",
+            hint="log in again, or run the plugin by hand to see more",
         )
 
     def _read(self, stdout: bytes) -> tuple[Credential, datetime | None]:
