@@ -172,7 +172,7 @@ def test_describe(invoke: Invoke, cluster: Path, web: str) -> None:
             ("describe", "svc/web", "-n", "kube-public"),
             5,
             "not found",
-            "the pod is in namespace 'default': add -n default",
+            "the service is in namespace 'default': add -n default",
         ),
         (("describe", "node", "zzz"), 5, "not found", "none with a similar name"),
         (("logs", "zzz"), 5, "not found", "namespace 'default' has 5 pods"),

@@ -184,7 +184,7 @@ def namespaces_blocks(result: Namespaces) -> Sequence[Block]:
 def pods_blocks(result: Pods) -> Sequence[Block]:
     where = f"in namespace {result.namespace}" if result.namespace else "in any namespace"
     which = f"no pod matches {result.selector}" if result.selector else "no pods"
-    namespace = Field[PodRow]("namespace", lambda row: row.namespace)
+    namespace: Field[PodRow] = Field("namespace", lambda row: row.namespace)
     return [
         table(
             result.pods,

@@ -93,9 +93,9 @@ def _stated(probe: Probe) -> str | Cell:
 
 
 def _readings(probe: Probe) -> Table:
-    extremes = (
-        Field[_Reading]("max", lambda row: _figure(row[1].max, 0), number=True),
-        Field[_Reading]("min", lambda row: _figure(row[1].min, 0), number=True),
+    extremes: tuple[Field[_Reading], ...] = (
+        Field("max", lambda row: _figure(row[1].max, 0), number=True),
+        Field("min", lambda row: _figure(row[1].min, 0), number=True),
     )
     return table(
         [(node, gpu) for node in probe.nodes for gpu in node.gpus],
