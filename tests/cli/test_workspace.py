@@ -352,7 +352,7 @@ def test_the_operations_do_the_same_for_a_gateway(
 
     made = call(CREATE)
     assert (made["applied"], len(made["gpus"])) == (True, 1)
-    with pytest.raises(AlreadyExists, match="belongs to somebody else"):
+    with pytest.raises(AlreadyExists, match="belongs to 'agent-1'"):
         call(CREATE, owner="agent-2")
     (home / "in").mkdir()
     (home / "in" / "f").write_text("content")

@@ -56,8 +56,9 @@ def wish(
     owner: str = "",
     gpus: tuple[GpuId, ...] = (),
     fencing: Fencing = Fencing.NONE,
+    for_agent: bool = False,
 ) -> Wish:
-    return Wish(wanted, gpus, owner, "2026-01-01T00:00:00Z", fencing)
+    return Wish(wanted, gpus, owner, "2026-01-01T00:00:00Z", fencing, for_agent)
 
 
 def lines(plan: Plan) -> list[str]:
@@ -176,7 +177,7 @@ def test_what_belongs_to_somebody_else_is_refused() -> None:
     with pytest.raises(AlreadyExists, match="belongs to 'agent-1'"):
         plan_creation(wish(spec("disk")), survey, cordoned=True)
     with pytest.raises(AlreadyExists, match="belongs to somebody else"):
-        plan_creation(wish(spec("disk"), owner="agent-2"), survey, cordoned=True)
+        plan_creation(wish(spec("disk"), "agent-2", for_agent=True), survey, cordoned=True)
     assert plan_creation(wish(spec("disk"), owner="agent-1"), survey, cordoned=True).steps == ()
 
 

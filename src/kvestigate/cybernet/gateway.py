@@ -19,7 +19,7 @@ from kvestigate.cybernet import policy
 from kvestigate.cybernet.audit_log import AuditLog, Record, Stage, masked
 from kvestigate.cybernet.bodies import Answer, Room
 from kvestigate.cybernet.entries import Entry
-from kvestigate.cybernet.inquiries import app_holding, capacity_of, ledger_of, reached
+from kvestigate.cybernet.inquiries import app_holding, capacity_of, hosts_of, ledger_of
 from kvestigate.cybernet.parameters import options_of, schema
 from kvestigate.cybernet.quotas import Holding, Usage, owner_of
 from kvestigate.cybernet.refusals import (
@@ -348,10 +348,11 @@ class Gateway:
     async def _room_for(self, use: WorkspaceUse, owner: str) -> AsyncIterator[None]:
         """Reserve what a new workspace needs; the reservation holds while it is made."""
         policy.check_new_workspace(self.space.workspace, use)
+        hosts = await hosts_of(self._access, self._via)
         required = self.space.hosts.require
         if required and await self.ledger.entry((use.node, use.name)) is None:
             policy.check_capacity(required, use.node, await capacity_of(self._access, use.node))
-        await reached(self._access, self._via, use.node)
+        hosts.host(use.node)  # nothing is promised on a node that cannot be reached
         wanted = Holding(use.node, use.name, owner, use.gpus, use.tmpfs_bytes)
         async with self.ledger.making(wanted):
             yield

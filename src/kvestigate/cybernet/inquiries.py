@@ -14,7 +14,7 @@ from kvestigate.cybernet.refusals import Unavailable
 from kvestigate.cybernet.spec import Cyberspace
 from kvestigate.errors import Forbidden, NotFound
 from kvestigate.node_access.model import NodeAccess
-from kvestigate.node_access.reach import reach
+from kvestigate.node_access.reach import Hosts, reach
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import NodeCapacity, capacities, requested
 from kvestigate.snapshot.collect import take
@@ -110,7 +110,7 @@ def _holding(it: HeldInPods) -> Holding:
     return Holding("", f"{it.namespace}/{it.name}", it.holder, it.gpus, it.memory, it.pods)
 
 
-async def reached(access: Access, via: NodeAccess, node: str) -> None:
-    """Nothing is promised on a node that cannot be reached."""
+async def hosts_of(access: Access, via: NodeAccess) -> Hosts:
+    """The hosts that can be reached now."""
     async with connect(access) as api:
-        (await reach(api, via)).host(node)
+        return await reach(api, via)

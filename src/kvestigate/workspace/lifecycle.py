@@ -316,7 +316,7 @@ async def _plan(
                 raise known
             chosen = choose(spec.gpu, known, spec.node)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    wish = Wish(spec, chosen, context.owner, now, fencing)
+    wish = Wish(spec, chosen, context.owner, now, fencing, context.rules is not None)
     return plan_creation(wish, seen, cordoned=cordoned)
 
 

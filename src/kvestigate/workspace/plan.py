@@ -48,6 +48,8 @@ class Wish:
     owner: str
     now: str
     fencing: Fencing = Fencing.NONE
+    for_agent: bool = False
+    """Agents are not told of others."""
 
 
 def plan_creation(wish: Wish, seen: Survey, *, cordoned: bool) -> Plan:
@@ -169,7 +171,9 @@ def check_memory(spec: WorkspaceSpec, seen: Survey) -> None:
 def _plan_repair(wish: Wish, marker: Marker, seen: Survey, *, cordoned: bool) -> Plan:
     spec = wish.spec
     if marker.owner != wish.owner:
-        whose = "somebody else" if wish.owner else repr(marker.owner)
+        whose = repr(marker.owner) if marker.owner else "an operator"
+        if wish.for_agent:
+            whose = "somebody else"
         raise AlreadyExists(
             f"workspace {spec.name!r} on {spec.node} belongs to {whose}", hint="choose another name"
         )
