@@ -18,17 +18,27 @@ import json
 import os
 import secrets
 import sys
+import tarfile
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, TypeVar
 
-from kvestigate_client.gateway import ConflictFound, CybernetClient, CybernetError, NoSuchThing
+from kvestigate_client.extraction import extract
+from kvestigate_client.gateway import (
+    ConflictFound,
+    CybernetClient,
+    CybernetError,
+    NoSuchThing,
+    OperationFailed,
+    TooLarge,
+)
 from kvestigate_client.packing import Packed, pack, unpack
 from kvestigate_client.placement import NodeState, ShardNeeds, amount_of, node_states, place
 
@@ -48,6 +58,9 @@ JOB_OPERATIONS = (
 _TOGETHER = 8
 _ATTEMPTS = 3
 """To start a run, when the gateway is away each time before it says whether it did."""
+_PART = 16 << 20
+"""Bytes of a file that are fetched at once."""
+_LINKS_AND_DIRECTORIES = {"link": tarfile.SYMTYPE, "directory": tarfile.DIRTYPE}
 _TAIL = 50
 """Lines of rank 0 that are looked at for progress."""
 
@@ -415,12 +428,62 @@ class DistributedJob:
         chosen = self._provisioned() if ranks is None else [self._shard(it) for it in ranks]
 
         def bring(shard: Shard) -> Path:
-            archive = self._call("workspace.fetch", shard, path=path)["archive"]
             place_for = Path(target) / str(shard.rank)
-            unpack(base64.b64decode(archive), place_for)
+            try:
+                archive = self._call("workspace.fetch", shard, path=path)["archive"]
+                unpack(base64.b64decode(archive), place_for)
+            except TooLarge:
+                self._fetch_in_parts(shard, path, place_for)
             return place_for
 
         return self._each(chosen, bring)
+
+    def _fetch_in_parts(self, shard: Shard, path: str, target: Path) -> None:
+        target.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=target) as archive:
+            with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
+                self._gather(shard, path, tar)
+            extract(archive, target)
+
+    def _gather(self, shard: Shard, path: str, tar: tarfile.TarFile) -> None:
+        """What is there as one tar, file by file and part by part: of any size."""
+        found = self._call("workspace.fetch", shard, path=path, limit=_PART)
+        top = tarfile.TarInfo(PurePosixPath(path).name)
+        if found["size"] is not None:
+            self._add(shard, path, top, found, tar)
+            return
+        top.type = tarfile.DIRTYPE
+        tar.addfile(top)
+        for entry in found["entries"]:
+            info = tarfile.TarInfo(f"{top.name}/{entry['path']}")
+            info.mtime, info.mode = entry["modified"], 0o755 if entry["executable"] else 0o644
+            if entry["kind"] == "file":
+                inner = f"{path}/{entry['path']}"
+                part = self._call("workspace.fetch", shard, path=inner, limit=_PART)
+                self._add(shard, inner, info, part, tar)
+            elif entry["kind"] in _LINKS_AND_DIRECTORIES:
+                info.type, info.linkname = _LINKS_AND_DIRECTORIES[entry["kind"]], entry["target"]
+                tar.addfile(info)
+
+    def _add(
+        self, shard: Shard, path: str, info: tarfile.TarInfo, first: Any, tar: tarfile.TarFile
+    ) -> None:
+        """A file, of which the first part is here; what it gets longer meanwhile is left out."""
+        info.size = first["size"] or 0
+        with tempfile.SpooledTemporaryFile(_PART) as content:
+            part = base64.b64decode(first["archive"])
+            while part and content.tell() < info.size:
+                content.write(part)
+                offset = content.tell()
+                if offset < info.size:
+                    more = self._call(
+                        "workspace.fetch", shard, path=path, offset=offset, limit=_PART
+                    )
+                    part = base64.b64decode(more["archive"])
+            if content.tell() < info.size:
+                raise OperationFailed(f"{path}: was cut off while it was fetched")
+            content.seek(0)
+            tar.addfile(info, content)
 
     def destroy(self) -> None:
         """Remove every workspace; NotCleanedUp names those that could not be removed."""

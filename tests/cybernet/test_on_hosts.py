@@ -454,6 +454,13 @@ def test_a_file_that_fits_into_no_request_arrives(
             running.sync_code(tmp_path, subdir="datasets")
         for place in running.fetch("datasets/data", tmp_path / "back"):
             assert (place / "data" / "large.bin").read_bytes() == content
+        monkeypatch.setattr("kvestigate.workspace.fetch.LARGEST_ANSWER", 1000)
+        monkeypatch.setattr("kvestigate_client.shards._PART", 1000)
+        for path in ("datasets/data", "datasets/data/large.bin"):
+            for place in running.fetch(path, tmp_path / "in-parts"):
+                found = place / path.removeprefix("datasets/")
+                found = found / "large.bin" if path.endswith("data") else place / "large.bin"
+                assert found.read_bytes() == content
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from kvestigate.workspace.spec import WorkspaceSpec, load_workspace
 from kvestigate.workspace.trees import check_excludes
 from kvestigate.workspace.uploads import Upload
 
+LARGEST_PART = 64 << 20
+"""Bytes of a file that are fetched at once by offset and limit."""
 SIGNALS = ("TERM", "INT", "KILL", "HUP", "QUIT", "USR1", "USR2", "STOP", "CONT")
 
 Described = Annotated[
@@ -147,9 +149,23 @@ class LogsOptions:
 class FetchOptions:
     workspace: WorkspaceSpec
     path: Annotated[str, param("A file or directory, relative to the workspace.", argument=True)]
+    offset: Annotated[int, param("With limit: where in the file the part begins.")] = 0
+    limit: Annotated[
+        int | None,
+        param(
+            "Only so many bytes of a file, as they are and not as a tar; of a directory only the "
+            "names of what is in it. So files of any size can be fetched."
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         names.check_path(self.path)
+        if self.offset < 0:
+            raise InputError(f"{self.offset} is negative", where="offset")
+        if self.offset and self.limit is None:
+            raise InputError("is of a part of a file", where="offset", hint="give a limit, too")
+        if self.limit is not None and not 0 < self.limit <= LARGEST_PART:
+            raise InputError(f"{self.limit} is not between 1 and {LARGEST_PART}", where="limit")
 
 
 def _signal(text: str) -> str:
