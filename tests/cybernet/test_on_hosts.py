@@ -255,6 +255,20 @@ def test_nothing_leads_out_of_a_workspace(cluster: HostsCluster, ada: CybernetCl
     assert "escaped" not in seen
 
 
+def test_a_log_that_is_cut_says_so(ada: CybernetClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = {"workspace": named("agent-a")}
+    ada.call("workspace.create", mine)
+    ada.call("workspace.run", {**mine, "tag": "t", "command": ["echo", "0123456789"]})
+    while ada.call("workspace.ps", mine)["runs"][0]["state"] == "running":
+        pass
+    whole = ada.call("workspace.logs", {**mine, "tag": "t"})
+    assert (whole["text"], whole["truncated"], whole["offset"]) == ("0123456789\n", False, 0)
+    monkeypatch.setattr("kvestigate.workspace.runs.LONGEST_ANSWER", 4)
+    cut = ada.call("workspace.logs", {**mine, "tag": "t"})
+    assert (cut["text"], cut["truncated"], cut["offset"]) == ("789\n", True, 7)
+    ada.call("workspace.destroy", mine)
+
+
 Job = Callable[..., DistributedJob]
 
 

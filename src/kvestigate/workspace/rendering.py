@@ -228,7 +228,10 @@ def runs_blocks(found: RunList) -> Sequence[Block]:
 
 
 def log_blocks(found: Log) -> Sequence[Block]:
-    return [text(found.text.removesuffix("\n"))] if found.text else []
+    shown = [text(found.text.removesuffix("\n"))] if found.text else []
+    if not found.truncated:
+        return shown
+    return [text(f"(the first {size(found.offset)} of the log are left out)", Tone.DIM), *shown]
 
 
 def killing_blocks(done: Killing) -> Sequence[Block]:

@@ -33,6 +33,7 @@ from kvestigate.workspace.running import (
     launch_script,
     read_script,
 )
+from kvestigate.workspace.shell import assigned
 from kvestigate.workspace.spec import WorkspaceSpec
 from kvestigate.workspace.steps import TAKEN, Step
 from kvestigate.workspace.survey import Survey, survey
@@ -66,6 +67,10 @@ class RunList:
 class Log:
     run: Run
     text: str
+    truncated: bool = False
+    """Whether it is longer than an answer may be, and its beginning is missing."""
+    offset: int = 0
+    """Bytes of the log before the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +128,12 @@ async def logs(context: Context, options: LogsOptions) -> Log:
     spec = options.workspace
     async with _host(context, spec) as (_, host):
         run = await _named(context, host, spec, options.tag)
-        script = read_script(spec.path, options.tag, options.tail, LONGEST_ANSWER)
-        return Log(run, legible(await perform(looking(host), script)))
+        size = assigned(log=f"{spec.path}/logs/{options.tag}.log") + 'stat -c %s -- "$log"\n'
+        script = size + read_script(spec.path, options.tag, options.tail, LONGEST_ANSWER)
+        length, _, text = (await perform(looking(host), script)).partition("\n")
+        shown = len(text.encode("utf-8", "surrogateescape"))
+        offset = max(int(length) - shown, 0)
+        return Log(run, legible(text), offset > 0 and shown >= LONGEST_ANSWER, offset)
 
 
 async def follow(context: Context, options: LogsOptions) -> AsyncGenerator[bytes, None]:
