@@ -37,7 +37,6 @@ from kvestigate.cybernet.refusals import Unavailable
 from kvestigate.cybernet.spec import AuditSpec
 from kvestigate.errors import UsageError
 from kvestigate.kube.redaction import MASKED, masked_text, masked_words, names_a_secret
-from kvestigate.operation import Touched
 from kvestigate.workspace.uploads import Upload
 
 _log = logging.getLogger(__name__)
@@ -77,8 +76,8 @@ class Record:
     """`127.0.0.1:53122`, `stdio`"""
     operation: str
     parameters: Any
-    touched: Touched
-    """The nodes, namespaces, workspaces, GPUs and files that the parameters name."""
+    touched: Any
+    """The nodes, namespaces, workspaces, GPUs and files that the parameters name (`Touched`)."""
     decision: str
     """`allow` or `deny`; empty in an intent, as are `reason` and `outcome`."""
     reason: str

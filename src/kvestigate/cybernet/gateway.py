@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from kvestigate.aio.clock import Clock
 from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
@@ -294,7 +296,7 @@ class Gateway:
             intent,
             stage=Stage.OUTCOME,
             timestamp=micro_text(self._clock.now()),
-            touched=touched,
+            touched=masked(msgspec.to_builtins(touched)),
             decision="deny" if denied else "allow",
             reason=masked_text(reason[:1000]),
             outcome="denied" if denied else "error" if refusal else "ok",

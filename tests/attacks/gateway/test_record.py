@@ -155,6 +155,15 @@ async def test_many_addresses_make_no_more_lines_than_some(
     assert sum(it["count"] for it in lines) == 3000
 
 
+async def test_a_large_request_makes_no_large_line(document: Document, access: Access) -> None:
+    document = changed("operations.allow", ["workspace.status"], document)
+    async with fronted(document, access) as front:
+        nodes = ["n" * 40, "--token=c4n4ry", *["n" * 40] * 18_000]
+        await front.call("workspace.status", {"nodes": nodes})
+    assert len(written(document)) < 40_000
+    assert "c4n4ry" not in written(document)
+
+
 async def test_what_is_typed_by_mistake_is_masked_everywhere(
     document: Document, access: Access
 ) -> None:
