@@ -237,3 +237,52 @@ def kubeconfig(options: GlobalOptions, id: str, data: Path | None) -> None:
     if not isinstance(server, dict):
         raise NoCluster(f"{path} is not a kubeconfig: it has no fields")
     click.echo(yaml.safe_dump(for_plane(server, id), sort_keys=False), nl=False)
+
+
+@command(
+    "kubelet-certificate",
+    into=plane,
+    examples=(
+        "kvestigate plane kubelet-certificate alpha node-1 10.0.0.21 --out /etc/kubelet-pki",
+    ),
+)
+@click.argument("id")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.option(
+    "--out",
+    metavar="DIR",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory for ca.crt, kubelet.crt and kubelet.key.",
+)
+@data_option
+def kubelet_certificate(
+    options: GlobalOptions, id: str, names: tuple[str, ...], out: Path, data: Path | None
+) -> None:
+    """Write the serving certificate of a kubelet in the plane ID.
+
+    NAME is a host name or IP address of the node, as its Node object says it. The server believes
+    only kubelets with such a certificate, and shows them a certificate of the same CA: start the
+    kubelet with --client-ca-file ca.crt. Both are valid for the kubelets of this plane only.
+    """
+    from datetime import UTC, datetime
+
+    from kvestigate.cluster.plane.egress.credentials import kubelet_authority
+    from kvestigate.cluster.plane.front.data_directory import DataDirectory
+    from kvestigate.files import private_directory, replace_file
+
+    now = datetime.now(UTC)
+    server = DataDirectory(server_kubeconfig(data).parent).authority(now)
+    kubelets = kubelet_authority(server, id, now)
+    pair = kubelets.issue_server(f"system:node:{names[0]}"[:64], names, now=now)
+    try:
+        private_directory(out)
+        for name, content in (
+            ("ca.crt", kubelets.pair.certificate),
+            ("kubelet.crt", pair.certificate),
+            ("kubelet.key", pair.key),
+        ):
+            replace_file(out / name, content, mode=0o600)
+            click.echo(out / name)
+    except OSError as error:
+        raise UsageError(f"--out: {error.filename or out}: {error.strerror}") from error

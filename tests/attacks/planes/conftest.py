@@ -53,6 +53,9 @@ class Tenant:
         self._client = client
         self._token = token
 
+    def with_token(self, token: str) -> Tenant:
+        return Tenant(self._client, token)
+
     async def get(self, path: str, **headers: str) -> Reply:
         return await self.call("GET", path, **headers)
 

@@ -53,6 +53,7 @@ LARGE_BODIES: list[tuple[str, str, bytes]] = [
     ("json", "long name", b'{"metadata":{"name":"' + b"a" * 1_000_000 + b'"}}'),
     ("json", "many keys", msgspec.json.encode({"data": {f"k{i}": "" for i in range(100_000)}})),
     ("json", "same key", b'{"data":{' + b'"a":"1",' * 100_000 + b'"a":"1"}}'),
+    ("json", "same object", b'{"data":{"k":"v"},' + b'"data":{"a":"1"},' * 50_000 + b'"kind":""}'),
     ("json", "surrogates", b'{"data":{"a":"\\ud800\\udc00\\ud800"}}'),
     ("json", "nul", b'{"metadata":{"name":"a\\u0000b"}}'),
     ("json", "not utf-8", b'{"metadata":{"name":"\xff\xfe"}}'),

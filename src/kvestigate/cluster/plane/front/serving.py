@@ -11,7 +11,7 @@ import ipaddress
 import os
 import ssl
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import (
     AbstractAsyncContextManager,
     aclosing,
@@ -40,7 +40,7 @@ from kvestigate.cluster.plane.front.audit_log import AuditLog
 from kvestigate.cluster.plane.front.data_directory import ADMIN, DataDirectory
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.kinds import types
-from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
+from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, Insider, User
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.interface import Backend
 from kvestigate.cluster.plane.store.memory import MemoryBackend
@@ -53,7 +53,7 @@ from kvestigate.cluster.plane.verbs.lookup import Aggregation
 from kvestigate.errors import RequestEntityTooLarge, UsageError
 from kvestigate.http.certificates import CertificateAuthority
 from kvestigate.http.limits import Limits
-from kvestigate.http.message import Handler, Request, Response
+from kvestigate.http.message import Handler, Request, Response, Upgrade
 from kvestigate.http.server import Server, serve
 from kvestigate.http.tls import client_context, server_context
 
@@ -162,6 +162,8 @@ class Serving:
     """The owner's bearer token."""
     aggregation: Aggregation
     """Takes aggregated APIs."""
+    act: Callable[[Insider, Request], Awaitable[Response | Upgrade]]
+    """Answers requests of parts of the server, each of which acts on one plane."""
 
     def kubelet_authority(self, plane: str) -> CertificateAuthority:
         """Signs the certificates of a plane's kubelets, and is their client CA."""
@@ -228,6 +230,7 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
                 backends,
                 token,
                 api.aggregation,
+                api.act,
             )
 
 

@@ -1,4 +1,9 @@
-"""Tokens of service accounts: issued for a plane, good in no other, dead with what they name."""
+"""Tokens of service accounts: issued for a plane, good in no other, dead with what they name.
+
+A plane's name is not enough to tell it from others: another plane may get the name of a deleted
+one, and all planes begin with the same accounts. So with its first token a plane gets an identity
+(`identity_of`), an object of its state that no API serves, which every token names.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +16,16 @@ from uuid import UUID
 from kvestigate.cluster.plane.access.authn.jwt import BadToken, SigningKey
 from kvestigate.cluster.plane.model.request_info import root_path
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, User
-from kvestigate.cluster.plane.store.model import Item
+from kvestigate.cluster.plane.store.model import ABSENT, Item, Put, ResourceKey
 from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.errors import Unauthorized
 
 _ISSUER = "https://kubernetes.default.svc"
 _CLAIM = "kubernetes.io"
 _GROUP = "system:serviceaccounts"
+_IDENTITIES: ResourceKey = ("kvestigate.dev", "identities")
+"""The collection of the identity of a plane. No API serves it."""
+_IDENTITY = "plane"
 _VERIFIED = 4096
 """Tokens whose signature was checked and is remembered."""
 
@@ -49,7 +57,8 @@ class Account:
         about = self.about
         namespace, account = about.get("namespace", ""), about.get("serviceaccount") or {}
         alive = (
-            _lives(state, "serviceaccounts", namespace, account)
+            about.get(_IDENTITY, "") == identity_of(state)
+            and _lives(state, "serviceaccounts", namespace, account)
             and _lives(state, "pods", namespace, about.get("pod"))
             and _lives(state, "secrets", namespace, about.get("secret"))
             and (bool(about.get("pod")) or _lives(state, "nodes", "", about.get("node")))
@@ -57,6 +66,20 @@ class Account:
         if not alive:
             raise Unauthorized("Unauthorized")
         return User(self.name, groups(namespace), account["uid"], _extra(self.token_id, about))
+
+
+def identity_of(state: PlaneState) -> str:
+    """What tells a plane from all others that ever had its name; empty before its first token."""
+    item = state.get(_IDENTITIES, "", _IDENTITY)
+    return "" if item is None else item.uid
+
+
+def identify(random: Random) -> Put:
+    """The mutation that gives a plane its identity; it is refused if there is one."""
+    body = b'{"kind":"Identity","apiVersion":"kvestigate.dev/v1","metadata":{"name":"plane",'
+    body += b'"resourceVersion":"\0"}}'
+    uid = str(UUID(int=random.getrandbits(128), version=4))
+    return Put(_IDENTITIES, "", _IDENTITY, uid, body, ABSENT)
 
 
 def groups(namespace: str) -> tuple[str, ...]:
@@ -84,10 +107,15 @@ class TokenIssuer:
         seconds: int,
         bound: Sequence[Bound],
         random: Random,
+        identity: str = "",
         good_for: int = 0,
     ) -> str:
-        """A token; `good_for` as many seconds, if that is more than its user should count on."""
-        about: dict[str, Any] = {
+        """A token of the plane with this identity.
+
+        It is `good_for` as many seconds, if that is more than its user should count on.
+        """
+        about: dict[str, Any] = {_IDENTITY: identity} if identity else {}
+        about |= {
             "namespace": account.namespace,
             "serviceaccount": {"name": account.name, "uid": account.uid},
         }

@@ -49,17 +49,21 @@ def record_author(write: Write) -> None:
     """Note who changed the spec; nobody else's word counts for it."""
     if write.operation == "DELETE":
         return
-    old, meta = write.old, write.new["metadata"]
+    meta = write.new["metadata"]
     annotations = {**(meta.get("annotations") or {})}
     annotations.pop(AUTHOR, None)
-    if old is not None and old.get("spec") == write.new.get("spec"):
-        recorded = (old["metadata"].get("annotations") or {}).get(AUTHOR)
-    else:
-        recorded = msgspec.json.encode(_author(write.scene)).decode()
-    if recorded is not None:
+    if (recorded := _recorded(write)) is not None:
         annotations[AUTHOR] = recorded
     if annotations or "annotations" in meta:
         meta["annotations"] = annotations
+
+
+def _recorded(write: Write) -> str | None:
+    """What the annotation has to be."""
+    if write.old is not None and write.old.get("spec") == write.new.get("spec"):
+        known: str | None = (write.old["metadata"].get("annotations") or {}).get(AUTHOR)
+        return known
+    return msgspec.json.encode(_author(write.scene)).decode()
 
 
 def _author(scene: Scene) -> Author:
@@ -76,6 +80,9 @@ def check_fleet(write: Write) -> None:
         if MASTERS not in write.scene.user.groups:
             raise write.forbidden("only its controller writes the status of a Fleet")
         return
+    annotations = write.new["metadata"].get("annotations") or {}
+    if annotations.get(AUTHOR) != _recorded(write):  # by a policy or webhook
+        raise write.forbidden(f"nobody may change the annotation {AUTHOR}")
     if write.old is None or write.old.get("spec") != write.new.get("spec"):
         _check_creation(write)
     name = write.new["metadata"].get("name", "")

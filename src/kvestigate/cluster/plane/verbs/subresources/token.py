@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from msgspec.structs import replace
 
-from kvestigate.cluster.plane.access.authn.service_accounts import Bound
+from kvestigate.cluster.plane.access.authn.service_accounts import Bound, identify, identity_of
 from kvestigate.cluster.plane.access.authz.reach import bound_to
 from kvestigate.cluster.plane.kinds.podspec.volumes import MOUNTED_TOKEN_SECONDS
 from kvestigate.cluster.plane.model import metadata
@@ -12,6 +14,7 @@ from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.response import answer
+from kvestigate.cluster.plane.store.errors import Exists
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import writing
 from kvestigate.errors import BadRequest, Conflict, NotFound
@@ -45,6 +48,7 @@ async def create_token(call: Call) -> Response:
         seconds=seconds,
         bound=bound,
         random=call.random,
+        identity=await _identity(call),
         good_for=_EXTENDED_SECONDS if _is_extended(call, spec) else 0,
     )
     identity = {"uid": account.uid, "creationTimestamp": metadata.timestamp(now)}
@@ -57,6 +61,14 @@ async def create_token(call: Call) -> Response:
         "status": {"token": token, "expirationTimestamp": expires},
     }
     return answer.made(call, response)
+
+
+async def _identity(call: Call) -> str:
+    """The identity of the plane, which it gets now if it has none."""
+    while not (identity := identity_of(call.plane.state)) and not call.dry_run:
+        with suppress(Exists):  # somebody else's request was faster
+            await call.plane.write(identify(call.random), call.user.name)
+    return identity
 
 
 async def _admitted(call: Call, request: Object) -> tuple[Object, Item]:
