@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,8 @@ def test_serving_says_where_and_what_next_and_ends_when_told(tmp_path: Path) -> 
             ("--etcd", "http://127.0.0.1:1", "--controllers"),
             "cannot be used with --etcd",
         ),
+        (("--allow-egress", "loopback"), "--allow-egress: 'loopback' is not CIDR[:PORT]"),
+        (("--etcd", "http://127.0.0.1:99999"), "is not the URL of an etcd"),
         (("--listen", "6443"), "--listen: '6443' is not HOST:PORT"),
         (("--listen", "127.0.0.1:99999"), "--listen: '127.0.0.1:99999' is not HOST:PORT"),
         (("--listen", "0.0.0.0:0", "--auth", "none"), "--auth none on 0.0.0.0"),
@@ -89,6 +92,26 @@ def test_a_planes_kubeconfig_works(invoke: Invoke, served: Served, tmp_path: Pat
     assert cluster["cluster"]["server"].endswith("/clusters/alpha/control-plane")
     outcome = invoke("debug", "api", "/api/v1/namespaces/default", "--kubeconfig", str(path))
     assert (outcome.code, "default" in outcome.out) == (0, True)
+
+
+def test_a_kubelet_gets_certificates_of_its_plane(
+    invoke: Invoke, served: Served, tmp_path: Path
+) -> None:
+    out = tmp_path / "kubelet"
+    places = ("--data", str(served.data), "--out", str(out))
+    outcome = invoke("plane", "kubelet-certificate", "alpha", "node-1", "10.0.0.21", *places)
+
+    assert (outcome.code, outcome.err) == (0, "")
+    names = ("ca.crt", "kubelet.crt", "kubelet.key")
+    assert outcome.out.split() == [str(out / name) for name in names]
+    assert (out / "kubelet.key").stat().st_mode & 0o777 == 0o600
+    trust = ssl.create_default_context(cafile=str(out / "ca.crt"))
+    assert trust.get_ca_certs()[0]["subject"] != server_ca(served)
+
+
+def server_ca(served: Served) -> object:
+    known = ssl.create_default_context(cafile=str(served.data / "pki" / "ca.crt"))
+    return known.get_ca_certs()[0]["subject"]
 
 
 @pytest.mark.parametrize("command", [("list",), ("kubeconfig", "alpha")])

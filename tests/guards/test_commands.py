@@ -44,6 +44,7 @@ WITHOUT_OPERATION = {
         "auth token",
         "auth whoami",
         "plane kubeconfig",
+        "plane kubelet-certificate",
         "cybernet init",
         "cybernet hash-token",
     },

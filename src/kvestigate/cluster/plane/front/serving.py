@@ -281,8 +281,11 @@ def _reason(error: OSError) -> str:
 
 def _members(etcd: EtcdOptions | None) -> list[tuple[str, int]]:
     """Host and port of every member of etcd, to which no tenant gets the server to connect."""
-    urls = [] if etcd is None else [urlsplit(endpoint) for endpoint in etcd.endpoints]
-    return [(url.hostname or "", url.port or 2379) for url in urls]
+    try:
+        urls = [] if etcd is None else [urlsplit(endpoint) for endpoint in etcd.endpoints]
+        return [(url.hostname or "", url.port or 2379) for url in urls]
+    except ValueError:
+        return []  # no URL: the backend says so
 
 
 def _backend(options: ServeOptions, directory: DataDirectory) -> Backend:
