@@ -128,18 +128,13 @@ class ApiServer:
                 response = await self._answer_path(visit, visit.info, incoming)
         except errors.ApiError as error:
             response = answer.failure(error)
-        except RecursionError:
-            response = answer.failure(errors.BadRequest("the request is nested too deeply"))
         except StoreFailed as error:
             _log.error("%s %s: %s", incoming.method, incoming.path, error.message)
             response = answer.failure(
                 errors.ServiceUnavailable(error.message, details={"retryAfterSeconds": 1})
             )
-        except Exception:  # noqa: BLE001 - one broken request must not take the others along
-            _log.exception("%s %s failed", incoming.method, incoming.path)
-            response = answer.failure(
-                errors.InternalError("the server could not finish the request")
-            )
+        except Exception as error:  # noqa: BLE001 - a broken request must not take others along
+            response = answer.failure(_refusal(error, incoming))
         code = response.status if isinstance(response, Response) else _SWITCHING_PROTOCOLS
         self._metrics.observe(visit.info, code, time.perf_counter() - began)
         if self._audit is not None:
@@ -254,6 +249,16 @@ class ApiServer:
         return await routes.respond(
             plane, self.aggregation, self._services.issuer, info, incoming, breathe
         )
+
+
+def _refusal(error: Exception, incoming: Request) -> errors.ApiError:
+    """The answer to a request that ran into a limit of Python, or into a mistake of ours."""
+    if isinstance(error, RecursionError):
+        return errors.BadRequest("the request is nested too deeply")
+    if isinstance(error, ValueError) and "integer string conversion" in str(error):
+        return errors.BadRequest("the request has a number with too many digits")
+    _log.error("%s %s failed", incoming.method, incoming.path, exc_info=error)
+    return errors.InternalError("the server could not finish the request")
 
 
 async def _with_yaml(call: Call) -> Call:

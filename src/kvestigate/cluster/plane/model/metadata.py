@@ -7,6 +7,8 @@ import random
 from datetime import UTC, datetime
 from functools import lru_cache
 
+import msgspec
+
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
@@ -104,16 +106,14 @@ def merge_owners(obj: Object, warnings: list[str]) -> None:
     owners = obj["metadata"].get("ownerReferences")
     if not owners or len(owners) == 1:
         return
-    kept: list[Object] = []
-    repeated: list[str] = []
+    kept: dict[bytes, Object] = {}
+    repeated: dict[str, None] = {}
     for owner in owners:
-        if owner not in kept:
-            kept.append(owner)
-        elif (uid := str(owner.get("uid"))) not in repeated:
-            repeated.append(uid)
+        if kept.setdefault(msgspec.json.encode(owner, order="sorted"), owner) is not owner:
+            repeated[str(owner.get("uid"))] = None
     if not repeated:
         return
-    obj["metadata"]["ownerReferences"] = kept
+    obj["metadata"]["ownerReferences"] = list(kept.values())
     warnings.append(
         ".metadata.ownerReferences contains duplicate entries; API server dedups owner references "
         "in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
