@@ -18,6 +18,9 @@ from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
 from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.access.authn.union import Credentials
 from kvestigate.cluster.plane.access.authz.rbac import Rbac
+from kvestigate.cluster.plane.egress.addresses import Allowance
+from kvestigate.cluster.plane.egress.dialer import Dialer
+from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
 from kvestigate.cluster.plane.store.memory import MemoryBackend
@@ -194,7 +197,11 @@ async def plane_server() -> AsyncIterator[PlaneServer]:
     issuer = TokenIssuer(_signing_key())
     async with Store(MemoryBackend()) as store:
         credentials = Credentials(_USERS, issuer)
-        yield PlaneServer(ApiServer(store, credentials, Rbac(), random=Random(1), issuer=issuer))
+        backends = Backends(dialer=Dialer([Allowance.parse("127.0.0.0/8")]))  # webhooks of tests
+        server = ApiServer(
+            store, credentials, Rbac(), random=Random(1), issuer=issuer, backends=backends
+        )
+        yield PlaneServer(server)
 
 
 @cache

@@ -210,7 +210,7 @@ class ApiServer:
             verb = lookup.find_verb(kind, info, self.aggregation.verbs_of(kind))
             if kind.deprecation:
                 call.warnings.append(kind.deprecation)
-            return await verb(call)
+            return await _in_yaml(call, await verb(call))
         except errors.ApiError as error:
             response = answer.failure(error, call.warnings)
             return answer.as_yaml(response) if call.form.yaml else response
@@ -249,6 +249,18 @@ class ApiServer:
         return await routes.respond(
             plane, self.aggregation, self._services.issuer, info, incoming, breathe
         )
+
+
+async def _in_yaml(call: Call, response: Response | Upgrade) -> Response | Upgrade:
+    """A long answer as YAML, if the client wants that: converting it would hold others up."""
+    if not call.form.yaml or not isinstance(response, Response):
+        return response
+    data = response.body
+    if not isinstance(data, bytes) or len(data) <= answer.LONG:
+        return response
+    if ("content-type", "application/yaml") in response.headers:
+        return response
+    return await call.aside(lambda: answer.as_yaml(response))
 
 
 def _refusal(error: Exception, incoming: Request) -> errors.ApiError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from kvestigate import errors
 from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.request.negotiate import Form
-from kvestigate.cluster.plane.response import answer, tables
+from kvestigate.cluster.plane.response import tables
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.errors import NotAcceptable
 from kvestigate.http.message import Request, Response
@@ -48,7 +49,15 @@ def as_yaml(response: Response) -> Response:
     return _in_yaml(response, written(msgspec.json.decode(response.body)).encode())
 
 
-async def as_long_yaml(response: Response, breathe: Callable[[], Awaitable[None]]) -> Response:
+LONG = 8_192
+"""Bytes of JSON that take a while to become YAML: that is done beside the loop."""
+
+
+async def as_long_yaml(
+    response: Response,
+    breathe: Callable[[], Awaitable[None]],
+    aside: Callable[[Callable[[], bytes]], Awaitable[bytes]],
+) -> Response:
     """A list as YAML, converted object by object so that other planes can run in between."""
     assert isinstance(response.body, list)
     document = msgspec.json.decode(b"".join(response.body), type=dict[str, msgspec.Raw])
@@ -59,10 +68,16 @@ async def as_long_yaml(response: Response, breathe: Callable[[], Awaitable[None]
             parts.append(f"{name}:\n".encode())
             for item in msgspec.json.decode(value, type=list[msgspec.Raw]):
                 await breathe()
-                parts.append(written([msgspec.json.decode(item)]).encode())
+                convert = partial(_item_in_yaml, item)
+                long = len(memoryview(item)) > LONG
+                parts.append(await aside(convert) if long else convert())
         else:
             parts.append(written({name: msgspec.json.decode(value)}).encode())
     return _in_yaml(response, parts)
+
+
+def _item_in_yaml(item: msgspec.Raw) -> bytes:
+    return written([msgspec.json.decode(item)]).encode()
 
 
 def _in_yaml(response: Response, body: bytes | list[bytes]) -> Response:
@@ -135,14 +150,16 @@ class Document:
 def one(call: Call, item: Item, status: int = 200) -> Response:
     """An object as the whole answer."""
     data = single(call, item)
-    response = answer.json_bytes(data, status, call.warnings)
-    return answer.as_yaml(response) if call.form.yaml else response
+    response = json_bytes(data, status, call.warnings)
+    if call.form.yaml and len(data) <= LONG:  # else the server does it beside the loop
+        return as_yaml(response)
+    return response
 
 
 def made(call: Call, value: Any) -> Response:
     """An answer that is not a stored object: a review, a token, a Status."""
-    response = answer.json_value(value, 201, call.warnings)
-    return answer.as_yaml(response) if call.form.yaml else response
+    response = json_value(value, 201, call.warnings)
+    return as_yaml(response) if call.form.yaml else response
 
 
 def single(call: Call, item: Item, *, headers: bool = True) -> bytes:
@@ -157,10 +174,10 @@ def single(call: Call, item: Item, *, headers: bool = True) -> bytes:
         include, now = call.info.params.get("includeObject", ""), call.clock.now()
         table = tables.table(call.served, [item], form.api_version, now, include, headers=headers)
         table["metadata"] = {"resourceVersion": str(item.revision)}
-        return answer.encode(table)
+        return encode(table)
     if form.form is Form.METADATA_LIST:
         raise not_a_list()
-    return answer.encode(_partial(item, form.api_version))
+    return encode(_partial(item, form.api_version))
 
 
 def not_a_list() -> NotAcceptable:
@@ -184,8 +201,8 @@ async def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> R
     else:
         body = await _partials(call, items, metadata)
     await call.breathe()  # to encrypt the first of it takes as long again
-    response = answer.json_bytes(body, 200, call.warnings)
-    return await answer.as_long_yaml(response, call.breathe) if form.yaml else response
+    response = json_bytes(body, 200, call.warnings)
+    return await as_long_yaml(response, call.breathe, call.aside) if form.yaml else response
 
 
 _OBJECTS, _ROWS, _PARTIALS = 16, 4, 16
@@ -201,7 +218,7 @@ async def _list(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> 
     """
     kind = call.served
     resource = kind.resource
-    start = answer.encode(
+    start = encode(
         {
             "kind": f"{resource.kind}List",
             "apiVersion": resource.api_version,
@@ -225,10 +242,10 @@ async def _table(call: Call, items: Sequence[Item], metadata: dict[str, Any]) ->
     include = call.info.params.get("includeObject", "")
     table = {**tables.table(kind, (), version, now, include), "metadata": metadata}
     if not items:
-        return [answer.encode(table)]
+        return [encode(table)]
     return await _filled(
         call,
-        answer.encode({**table, "rows": []}),
+        encode({**table, "rows": []}),
         items,
         _ROWS,
         lambda some: tables.rows(kind, some, version, now, include),
@@ -245,7 +262,7 @@ async def _partials(call: Call, items: Sequence[Item], metadata: dict[str, Any])
     }
     return await _filled(
         call,
-        answer.encode(whole),
+        encode(whole),
         items,
         _PARTIALS,
         lambda some: [_partial(item, api_version) for item in some],
@@ -265,7 +282,7 @@ async def _filled(
         if start:
             pieces.append(b",")
             await (call.breathe() if start % (size * _FILLED) else call.pause())
-        pieces.append(answer.encode(make(items[start : start + size]))[1:-1])
+        pieces.append(encode(make(items[start : start + size]))[1:-1])
     pieces.append(b"]}")
     return pieces
 
