@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -15,6 +14,7 @@ from kvestigate.cybernet.spec import (
     HostRequirements,
     WorkspaceConstraintsSpec,
 )
+from kvestigate.kube.patterns import compiled
 from kvestigate.kube.requests import CPU, MEMORY
 from kvestigate.operation import Operation, Touched, WorkspaceUse
 from kvestigate.render.human import cores, size
@@ -165,7 +165,7 @@ def check_app(space: Cyberspace, name: str, gpus: int) -> None:
 
 
 def _check_name(rules: WorkspaceConstraintsSpec, field: str, name: str) -> None:
-    if rules.name_pattern and not re.fullmatch(rules.name_pattern, name):
+    if rules.name_pattern and not compiled(f"^(?:{rules.name_pattern})$").matches(name):
         raise ConstraintViolated(
             f"{field}: {name!r} does not match {rules.name_pattern}",
             "constraints.workspace.name_pattern",

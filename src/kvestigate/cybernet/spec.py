@@ -12,6 +12,7 @@ from kvestigate.errors import InputError
 from kvestigate.kube import durations, quantities
 from kvestigate.kube.documents import known_fields, listed, mapping, text
 from kvestigate.kube.names import label_problems
+from kvestigate.kube.patterns import InvalidPattern, compiled
 from kvestigate.operation import Isolation, RunRules
 from kvestigate.workspace.limits import Limits
 
@@ -292,8 +293,8 @@ def _pattern(value: Any, path: str) -> str:
         return ""
     pattern = text(value, path)
     try:
-        re.compile(pattern)
-    except re.error as error:
+        compiled(f"^(?:{pattern})$")
+    except InvalidPattern as error:
         raise InputError(
             f"{path}: {pattern!r} is not a regular expression: {error}",
             hint="write one such as ^agent-[a-z0-9-]{1,30}$",

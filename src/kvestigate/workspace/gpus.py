@@ -193,26 +193,13 @@ def _wanted(
         raise InputError(f"{node} has no GPU {index}", where=where, hint=f"there are: {known}")
     if gpu.use is not Use.FREE:
         raise Conflict(
-            f"{where}: GPU {index} of {node} is not free: {reason(gpu)}",
-            hint=f"kvestigate workspace gpus --node {node} shows which are",
+            f"{where}: GPU {index} of {node} is not free",
+            hint=f"kvestigate workspace gpus --node {node} shows which are, and who has the others",
         )
     return GpuId(gpu.index, gpu.uuid)
 
 
-def reason(gpu: Gpu) -> str:
-    """Who has it, in words."""
-    match gpu.use:
-        case Use.FREE:
-            return "nobody has it"
-        case Use.WORKSPACE:
-            return f"workspace {gpu.holder} has reserved it"
-        case Use.POD:
-            who = "a container" if gpu.holder.startswith("pid ") else "pod"
-            return f"{who} ({gpu.holder}) was given it"
-        case Use.PROCESS:
-            return f"a process uses it ({gpu.holder})" if gpu.holder else "its memory is in use"
-        case Use.UNSURE:
-            return "a pod may have been given it, and nobody says which one"
+UNSURE = "a pod may have been given it, and nobody says which one"
 
 
 def _use(gpu: Reading, claims: Claims) -> tuple[Use, str]:

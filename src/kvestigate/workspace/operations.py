@@ -95,6 +95,15 @@ def _own(status: lifecycle.Status, owner: str) -> lifecycle.Status:
     return replace(status, workspaces=own, lost={})
 
 
+def _without_holders(status: lifecycle.GpuStatus, owner: str) -> lifecycle.GpuStatus:
+    """Agents see which GPUs are free, and not who has the others."""
+    nodes = tuple(
+        replace(node, gpus=tuple(replace(gpu, holder="") for gpu in node.gpus))
+        for node in status.nodes
+    )
+    return replace(status, nodes=nodes)
+
+
 def _in_short(result: Any, owner: str) -> Any:
     """Steps in a line each: agents cannot run the scripts of hosts, and those are long."""
     if result.plan is None:
@@ -141,6 +150,7 @@ GPUS: Operation[GpusOptions, lifecycle.GpuStatus] = Operation(
     doing=lambda options: "looking at the hosts",
     examples=("kvestigate workspace gpus", "kvestigate workspace gpus --node node-02"),
     render=rendering.gpus_blocks,
+    shown=_without_holders,
 )
 DIFF: Operation[DiffOptions, applying.Difference] = Operation(
     name="workspace.diff",

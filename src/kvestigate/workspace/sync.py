@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from kvestigate.workspace.spec import WorkspaceSpec
 from kvestigate.workspace.steps import is_workspace
 from kvestigate.workspace.survey import survey
 from kvestigate.workspace.trees import LISTING, Work, check, compare, parse_listing
+from kvestigate.workspace.uploads import in_background
 
 _SECONDS = 3600.0
 
@@ -61,7 +61,7 @@ async def sync(context: Context, options: SyncOptions) -> Synced:
     if isinstance(options, LocalSyncOptions):
         files: Material = Directory(Path(options.local), options.excludes)
     else:
-        files = await asyncio.to_thread(Archive, options.archive.opened(), options.excludes)
+        files = await in_background(Archive, options.archive.opened(), options.excludes)
     wanted = Wanted(options.workspace, options.subdir, files, options.delete, options.excludes)
     if options.offset and isinstance(files, Archive):
         return await _go_on(context, wanted, files, options.offset)
@@ -78,8 +78,8 @@ async def bring(context: Context, wanted: Wanted) -> Synced:
         if context.apply or (found is not None and found.marker is not None):
             files = await _entered(context, host, wanted, existing(context, wanted.spec, seen))
         listing = await _listing(files, wanted)
-        tree = await asyncio.to_thread(wanted.material.tree)
-        work = await asyncio.to_thread(
+        tree = await in_background(wanted.material.tree)
+        work = await in_background(
             compare,
             tree,
             parse_listing(listing),
@@ -212,5 +212,5 @@ async def _send(files: Remote, wanted: Wanted, work: Work) -> None:
 
 async def _pieces(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Read while others go on; whoever stops asking stops the reading."""
-    while piece := await asyncio.to_thread(next, pieces, b""):
+    while piece := await in_background(next, pieces, b""):
         yield piece

@@ -159,7 +159,7 @@ class Siege:
         for line in self.audit.read_text().splitlines():
             with contextlib.suppress(json.JSONDecodeError):  # cut off with the one who wrote it
                 record = json.loads(line)
-                if record["operation"] == "workspace.create" and record["decision"] == "allow":
+                if record["operation"] == "workspace.create" and record["stage"] == "intent":
                     found |= {(it["node"], it["name"]) for it in record["touched"]["workspaces"]}
         return found
 
