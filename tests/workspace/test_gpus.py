@@ -131,7 +131,7 @@ def test_free_ones_are_given(wanted: GpuSpec, given_: tuple[GpuId, ...]) -> None
         (
             GpuSpec(indices=(0,)),
             Conflict,
-            "GPU 0 of node-1 is not free",
+            "GPU 0 of node-1 is not free: a process uses it (pid 17)",
         ),
         (GpuSpec(indices=(2,)), Conflict, "workspace other has reserved it"),
     ],

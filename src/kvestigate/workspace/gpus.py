@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -149,6 +149,11 @@ def judge(readings: Iterable[Reading], claims: Claims) -> tuple[Gpu, ...]:
     )
 
 
+def anonymous(gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
+    """The same for those who may not know who has them."""
+    return tuple(replace(gpu, holder="") for gpu in gpus)
+
+
 def choose(spec: GpuSpec, gpus: Iterable[Gpu], node: str) -> tuple[GpuId, ...]:
     """The GPUs that a workspace gets: those it names, or the first free ones."""
     found = {gpu.index: gpu for gpu in gpus}
@@ -193,13 +198,27 @@ def _wanted(
         raise InputError(f"{node} has no GPU {index}", where=where, hint=f"there are: {known}")
     if gpu.use is not Use.FREE:
         raise Conflict(
-            f"{where}: GPU {index} of {node} is not free",
-            hint=f"kvestigate workspace gpus --node {node} shows which are, and who has the others",
+            f"{where}: GPU {index} of {node} is not free: {reason(gpu)}",
+            hint=f"kvestigate workspace gpus --node {node} shows which are",
         )
     return GpuId(gpu.index, gpu.uuid)
 
 
-UNSURE = "a pod may have been given it, and nobody says which one"
+def reason(gpu: Gpu) -> str:
+    """Who has it, in words."""
+    match gpu.use:
+        case Use.FREE:
+            return "nobody has it"
+        case Use.WORKSPACE:
+            return f"workspace {gpu.holder or 'of somebody else'} has reserved it"
+        case Use.POD if not gpu.holder or gpu.holder.startswith("pid "):
+            return f"a container ({gpu.holder or 'of somebody else'}) was given it"
+        case Use.POD:
+            return f"pod ({gpu.holder}) was given it"
+        case Use.PROCESS:
+            return f"a process uses it ({gpu.holder})" if gpu.holder else "its memory is in use"
+        case Use.UNSURE:
+            return "a pod may have been given it, and nobody says which one"
 
 
 def _use(gpu: Reading, claims: Claims) -> tuple[Use, str]:

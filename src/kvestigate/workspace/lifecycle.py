@@ -18,7 +18,7 @@ from kvestigate.nodeops.cordon import set_cordoned
 from kvestigate.operation import Context, Isolation
 from kvestigate.workspace.devices import gpus_of
 from kvestigate.workspace.fence import Fencing, possible
-from kvestigate.workspace.gpus import Gpu, Use, choose
+from kvestigate.workspace.gpus import Gpu, Use, anonymous, choose
 from kvestigate.workspace.host import ask_each, attempt, complaint, lacks, staying
 from kvestigate.workspace.marker import GpuId, Marker
 from kvestigate.workspace.names import DEFAULT_ROOT
@@ -314,7 +314,8 @@ async def _plan(
             known = (await gpus_of(api, {spec.node: host}, {spec.node: seen.claims}))[spec.node]
             if isinstance(known, KvestigateError):
                 raise known
-            chosen = choose(spec.gpu, known, spec.node)
+            seen_by = known if context.rules is None else anonymous(known)
+            chosen = choose(spec.gpu, seen_by, spec.node)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     wish = Wish(spec, chosen, context.owner, now, fencing, context.rules is not None)
     return plan_creation(wish, seen, cordoned=cordoned)

@@ -17,6 +17,7 @@ from kvestigate.operation import (
     WorkspaceUse,
 )
 from kvestigate.workspace import applying, fetch, lifecycle, rendering, runs, sync
+from kvestigate.workspace.gpus import anonymous
 from kvestigate.workspace.options import (
     ApplyOptions,
     CreateOptions,
@@ -97,10 +98,7 @@ def _own(status: lifecycle.Status, owner: str) -> lifecycle.Status:
 
 def _without_holders(status: lifecycle.GpuStatus, owner: str) -> lifecycle.GpuStatus:
     """Agents see which GPUs are free, and not who has the others."""
-    nodes = tuple(
-        replace(node, gpus=tuple(replace(gpu, holder="") for gpu in node.gpus))
-        for node in status.nodes
-    )
+    nodes = tuple(replace(node, gpus=anonymous(node.gpus)) for node in status.nodes)
     return replace(status, nodes=nodes)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, one_line, text
 from kvestigate.render.human import counted, size
 from kvestigate.workspace.applying import Application, Difference
-from kvestigate.workspace.gpus import UNSURE, Use
+from kvestigate.workspace.gpus import Use, reason
 from kvestigate.workspace.lifecycle import (
     Creation,
     Destruction,
@@ -90,7 +90,7 @@ def gpus_blocks(found: GpuStatus) -> Sequence[Block]:
             f"{gpu.memory_used_mib}/{gpu.memory_total_mib} MiB",
             "-" if gpu.utilization is None else f"{gpu.utilization:.0f}%",
             Cell(gpu.use.value, _USES[gpu.use]),
-            gpu.holder or ("-" if gpu.use is not Use.UNSURE else UNSURE),
+            gpu.holder or ("-" if gpu.use is not Use.UNSURE else reason(gpu)),
             gpu.uuid,
         ]
         for node in found.nodes

@@ -14,7 +14,7 @@ from kvestigate.node_access.reach import Host, reach
 from kvestigate.node_access.remote import Output
 from kvestigate.operation import Context, RunRules
 from kvestigate.workspace.devices import gpus_of
-from kvestigate.workspace.gpus import Gpu, choose_for_run
+from kvestigate.workspace.gpus import Gpu, anonymous, choose_for_run
 from kvestigate.workspace.host import attempt, complaint, legible, looking, perform, staying
 from kvestigate.workspace.lifecycle import existing
 from kvestigate.workspace.limits import Kept, Limits
@@ -94,6 +94,7 @@ async def run(context: Context, options: RunOptions) -> Launch:
         known: tuple[Gpu, ...] = ()
         if options.gpus and not marker.gpus:
             known = await _gpus(api, host, seen)
+            known = known if context.rules is None else anonymous(known)
         gpus = choose_for_run(options.gpus, marker.gpus, known, spec.node)
         rules = context.rules or RunRules()
         options = replace(options, limits=options.limits.within(rules.cpu, rules.memory))
