@@ -9,7 +9,7 @@ SHARED := -n auto --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test lint types contracts unit test-workflows test-real kubernetes bench docs facts lock clean
+.PHONY: help demo install test lint types contracts unit test-workflows test-real kubernetes attacks bench docs facts lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ kubernetes: ## build the real control plane, kubectl and etcd (needs Go; cached)
 
 test-real: $(VENV)/.installed-dev kubernetes ## every test that runs against real Kubernetes
 	$(BIN)/python -m pytest -m real
+
+attacks: $(VENV)/.installed-dev ## a million random requests at a gateway, and 200 kills of one
+	$(BIN)/python -m tests.attacks.gateway.fuzz 1000000
+	$(BIN)/python -m tests.attacks.hosts.crashes 200
 
 bench: $(VENV)/.installed-dev kubernetes ## speed and memory beside the peers, as ratios
 	$(BIN)/python -m bench
