@@ -5,8 +5,7 @@ from zero), plus the notation it was written in, which decides how it is written
 accepted and what `str()` gives is what an API server does, except where that would harm: blanks
 around it, a bare suffix (`m`, which the server reads as zero), an exponent beyond 1000 and a text
 beyond 256 characters are refused, and a value above the largest suffix keeps that suffix
-(`1000E`) where the server drops it and so writes another value. Every text is written back in
-canonical form; the server leaves a few odd ones (`1.234`, `+5`, `007`) as they were.
+(`1000E`) where the server drops it and so writes another value.
 """
 
 from __future__ import annotations
@@ -27,6 +26,8 @@ _MILLI: Final = 10**6
 _MAX_TEXT = 256
 _MAX_EXPONENT = 1000
 _MAX_BINARY = (2**63 - 1) * NANO
+# Up to this many digits the server computes in int64 and may echo the text it was given.
+_INT64_DIGITS = 18
 
 _HINT = "write a number with an optional suffix, such as 2, 500m, 1.5Gi, 10G or 12e6"
 
@@ -65,6 +66,8 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     nanos: int
     notation: Notation = Notation.DECIMAL
+    text: str = ""
+    """What `str()` gives, where that is not derived from the amount: see `parse`."""
 
     @property
     def millis(self) -> int:
@@ -86,7 +89,7 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False):
         return self.nanos != 0
 
     def __str__(self) -> str:
-        return _canonical(self.nanos, self.notation)
+        return self.text or _canonical(self.nanos, self.notation)
 
     def __repr__(self) -> str:
         return f"Quantity({str(self)!r})"
@@ -171,13 +174,13 @@ def _parse(text: str) -> Quantity:
     power = _BINARY_SUFFIXES.get(suffix)
     if power is None:
         exponent, notation = _decimal_suffix(suffix, text)
-        amount = _decimal(integer, fraction, exponent)
+        amount, keeps_text = _decimal(integer, fraction, exponent)
     else:
         notation = Notation.BINARY
-        amount = _binary(integer, fraction, power)
+        amount, keeps_text = _binary(integer, fraction, power)
         if 0 < amount < NANO:
             notation = Notation.DECIMAL
-    return Quantity(-amount if sign == "-" else amount, notation)
+    return Quantity(-amount if sign == "-" else amount, notation, text if keeps_text else "")
 
 
 def _decimal_suffix(suffix: str, text: str) -> tuple[int, Notation]:
@@ -193,15 +196,29 @@ def _decimal_suffix(suffix: str, text: str) -> tuple[int, Notation]:
     return exponent, Notation.EXPONENT
 
 
-def _decimal(integer: str, fraction: str, exponent: int) -> int:
-    scale = exponent - len(fraction) + 9
-    digits = int((integer or "0") + fraction)
-    return _divide_up(digits, 10**-scale) if scale < 0 else digits * 10**scale
+def _decimal(integer: str, fraction: str, exponent: int) -> tuple[int, bool]:
+    digits = (integer or "0") + fraction
+    scale = exponent - len(fraction)
+    if scale < -9:
+        return _divide_up(int(digits), 10 ** (-9 - scale)), False
+    # The server echoes a text that it can tell at a glance to be canonical, and that glance is
+    # generous: `1.234`, `+5` and `007` come back as they were written.
+    keeps_text = (
+        len(digits) <= _INT64_DIGITS
+        and scale % 3 == 0
+        and digits[0] != "0"
+        and not digits.endswith("000")
+    )
+    return int(digits) * 10 ** (scale + 9), keeps_text
 
 
-def _binary(integer: str, fraction: str, power: int) -> int:
-    scaled = (int((integer or "0") + fraction) << power) * NANO
-    return min(_divide_up(scaled, 10 ** len(fraction)), _MAX_BINARY)
+def _binary(integer: str, fraction: str, power: int) -> tuple[int, bool]:
+    digits = (integer or "0") + fraction
+    scaled = (int(digits) << power) * NANO
+    if fraction:
+        return min(_divide_up(scaled, 10 ** len(fraction)), _MAX_BINARY), False
+    precise = len(digits) + power * 3 // 10 <= 14
+    return min(scaled, _MAX_BINARY), precise and int(digits) & 7 != 0
 
 
 def _canonical(nanos: int, notation: Notation) -> str:
