@@ -14,7 +14,13 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 NOW = 1_800_000_000.0
 ISSUER, AUDIENCE = "https://issuer.example.com", "kvestigate"
-CLAIMS = {"iss": ISSUER, "aud": AUDIENCE, "exp": NOW + 600, "email": "jane@example.com"}
+CLAIMS = {
+    "iss": ISSUER,
+    "aud": AUDIENCE,
+    "exp": NOW + 600,
+    "email": "jane@example.com",
+    "email_verified": True,
+}
 
 RSA_KEY = rsa.generate_private_key(65537, 2048)
 WEAK_RSA_KEY = rsa.generate_private_key(65537, 1024)

@@ -135,7 +135,7 @@ async def test_a_token_of_the_issuer_is_proof(
 
 @pytest.mark.parametrize(
     "claims",
-    [{"email": None}, {"email": ""}, {"email": ["a"]}, {"email_verified": False}, {"iss": "x"}],
+    [{"email": None}, {"email": ""}, {"email": ["a"]}, {"iss": "x"}],
 )
 async def test_a_token_that_names_nobody_is_not(
     issuer: dict[str, Any], claims: dict[str, Any]
@@ -143,6 +143,20 @@ async def test_a_token_that_names_nobody_is_not(
     signed = token({**CLAIMS, "iss": issuer["url"], **claims})
     with pytest.raises(Unauthorized):
         await caller(issuer["settings"], bearer(signed))
+
+
+@pytest.mark.parametrize("verified", [False, None, "true", "false", 1, [True], "absent"])
+async def test_an_address_that_the_issuer_has_not_verified_is_nobody(
+    issuer: dict[str, Any], verified: Any
+) -> None:
+    claims = {**CLAIMS, "iss": issuer["url"], "sub": "jane", "email_verified": verified}
+    if verified == "absent":
+        del claims["email_verified"]
+    signed = token(claims)
+    with pytest.raises(Unauthorized, match="has not verified the address 'jane"):
+        await caller(issuer["settings"], bearer(signed))
+    oidc = {"issuer": issuer["url"], "audience": AUDIENCE, "username_claim": "sub"}
+    assert (await caller(read_settings({"oidc": oidc}), bearer(signed))).user == User("jane")
 
 
 async def test_the_issuer_is_not_asked_for_each_request(issuer: dict[str, Any]) -> None:

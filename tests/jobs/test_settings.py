@@ -30,6 +30,7 @@ def test_everything_that_can_be_said() -> None:
                 "admin_groups": ["ml"],
             },
             "admins": ["joe"],
+            "hosts": ["Jobs.example.com.", "2001:DB8::0"],
             "quotas": {"default": {"jobs": 3, "cpus": "1500m"}, "users": {"jane": {"gpus": 8}}},
         }
     )
@@ -39,6 +40,7 @@ def test_everything_that_can_be_said() -> None:
     groups = frozenset(["ml"])
     assert settings.oidc == Oidc("https://i.example.com", "k", "", "sub", "groups", groups)
     assert settings.admins == frozenset(["joe"])
+    assert settings.hosts == frozenset(["jobs.example.com", "2001:db8::"])
     assert settings.quotas is not None
     assert settings.quotas.of(User("jane")) == Quota(3, 1_500_000_000, 8)
     assert settings.quotas.of(User("joe")) == Quota(3, 1_500_000_000, None)
@@ -76,6 +78,10 @@ def test_without_tokens_or_an_issuer_nobody_proves_anything() -> None:
         ({"quotas": {"default": {"cpus": "many"}}}, "quotas.default.cpus: "),
         ({"quotas": {"users": {"a": {"gpu": 1}}}}, "quotas.users.a.gpu: no such field"),
         ({"quotas": {"users": {" a": {}}}}, "' a' is not a user name"),
+        ({"hosts": ["https://a.example.com"]}, "hosts[0]: 'https://a.example.com' is not a host"),
+        ({"hosts": ["a.example.com:80"]}, "hosts[0]: 'a.example.com:80' is not a host"),
+        ({"hosts": ["*"]}, "hosts[0]: '*' is not a host"),
+        ({"hosts": [""]}, "hosts[0]: '' is not text"),
         ({"admins": [""]}, "admins[0]: '' is not text"),
         ({"oidc": {"issuer": "https://a", "audience": ""}}, "oidc.audience: '' is not text"),
     ],

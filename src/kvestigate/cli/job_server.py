@@ -42,7 +42,7 @@ _HIGHEST_PORT = 65535
 @click.option(
     "--config",
     metavar="FILE",
-    help="YAML file with tokens or oidc, admins and quotas of the users.",
+    help="YAML file with tokens or oidc, admins and quotas of the users, and hosts.",
 )
 async def serve(options: GlobalOptions, host: str, port: int | None, config: str | None) -> None:
     """Serve tasks and volumes over HTTP.

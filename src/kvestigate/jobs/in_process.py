@@ -38,7 +38,7 @@ from kvestigate.jobs.tasks.compile import Submission, compile_companions, compil
 from kvestigate.jobs.tasks.ids import is_id
 from kvestigate.jobs.tasks.pieces import files_of
 from kvestigate.jobs.tasks.statuses import TaskJob, task_status, task_statuses
-from kvestigate.jobs.users import Role, User
+from kvestigate.jobs.users import Caller, Role, User
 from kvestigate.jobs.volumes import claims, contents
 from kvestigate.render.human import counted
 
@@ -99,7 +99,7 @@ class InProcess(Launcher):
 
     async def _prepared(self, request: SubmitRequest) -> Submission:
         files = files_of(request.files, request.piece or ())
-        return await prepare(self._api, self._user, request.task, files)
+        return await prepare(self._api, Caller(self._user, self._role), request.task, files)
 
     async def _plan(self, request: SubmitRequest) -> answers.PlanResponse:
         submission = await self._prepared(request)

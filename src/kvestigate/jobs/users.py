@@ -49,7 +49,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The user who sent a request to the server, and what they may do."""
+    """The user who asks the launcher for something, and what they may do."""
 
     user: User
     role: Role

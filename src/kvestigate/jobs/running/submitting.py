@@ -13,25 +13,27 @@ from kvestigate.jobs.accounts import book
 from kvestigate.jobs.accounts.quotas import Quotas, demand
 from kvestigate.jobs.accounts.records import new_record, stamp
 from kvestigate.jobs.files import staging
+from kvestigate.jobs.running.reaching import SERVICES
 from kvestigate.jobs.tasks.compile import Submission, compile_companions, compile_jobs
 from kvestigate.jobs.tasks.ids import new_id
 from kvestigate.jobs.tasks.parse import parse_task
 from kvestigate.jobs.tasks.pieces import Files
 from kvestigate.jobs.tasks.placement import needs_nodes, place
-from kvestigate.jobs.users import User
+from kvestigate.jobs.users import Caller
 from kvestigate.jobs.volumes import claims
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.meta import PartialObject
+from kvestigate.kube.views.network import Service
 
 JOBS = builtins.resource("jobs.batch")
 QUEUES = Resource("kueue.x-k8s.io", "v1beta1", "localqueues", "LocalQueue")
-_COMPANIONS = {"Service": builtins.resource("services"), "Secret": builtins.resource("secrets")}
+_COMPANIONS = {"Service": SERVICES, "Secret": builtins.resource("secrets")}
 
 
 async def prepare(
-    api: Api, user: User, document: Mapping[str, Any], files: Files | None
+    api: Api, caller: Caller, document: Mapping[str, Any], files: Files | None
 ) -> Submission:
     """Decide everything about a submission, from the document and the state of the cluster."""
     task = parse_task(document)
@@ -47,17 +49,19 @@ async def prepare(
     placement = place(task, nodes)
     if task.limits.queue:
         await _check_queue(api, task.limits.queue)
-    claim_names = await claims.resolve(api, user, set(task.volumes.values()))
-    return Submission(
+    claim_names = await claims.resolve(api, caller, set(task.volumes.values()))
+    submission = Submission(
         task,
         new_id(),
-        user,
+        caller.user,
         api.namespace,
         placement,
         claim_names,
         files if task.uploads else None,
         stamp(datetime.now(UTC)),
     )
+    await _check_labels(api, submission)
+    return submission
 
 
 async def start(api: Api, submission: Submission, quotas: Quotas | None) -> None:
@@ -126,6 +130,26 @@ async def _create(api: Api, submission: Submission) -> None:
         for name in made:
             await delete_job(api, name)
         raise
+
+
+async def _check_labels(api: Api, submission: Submission) -> None:
+    """InputError if a label in the task file makes its pods endpoints of an existing Service."""
+    written = submission.placement.resources.labels
+    if not written:
+        return
+    services = await api.list(SERVICES, Selection(api.namespace), type=Service)
+    for job in compile_jobs(submission):
+        pod_labels = job["spec"]["template"]["metadata"]["labels"]
+        for service in services.items:
+            selector = service.spec.selector
+            selected = selector.keys() & written.keys()
+            if selected and selector.items() <= pod_labels.items():
+                raise InputError(
+                    f"{written[min(selected)]!r} would make the task's pods endpoints of "
+                    f"Service {service.metadata.name}",
+                    where=f"resources.labels.{min(selected)}",
+                    hint="choose another value; `resources.ports` gives a task its own Service",
+                )
 
 
 async def _check_queue(api: Api, queue: str) -> None:

@@ -17,6 +17,7 @@ from fastapi import APIRouter, Body, Depends, FastAPI, Query, Request, Response,
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import StringConstraints
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kvestigate import __version__, errors
 from kvestigate.client.api import Api
@@ -25,6 +26,7 @@ from kvestigate.jobs.in_process import InProcess
 from kvestigate.jobs.interface import CALLS, WHOLE, Call, ExecRequest, LogRequest
 from kvestigate.jobs.server.authn import authenticator
 from kvestigate.jobs.server.bridge import bridge
+from kvestigate.jobs.server.hosts import is_own
 from kvestigate.jobs.server.settings import Settings
 from kvestigate.jobs.tasks.pieces import MOST_PIECES
 
@@ -180,6 +182,7 @@ def application(api: Api, settings: Settings | None = None, *, kept: bool = Fals
         )
     app.include_router(router)
     app.middleware("http")(_limit_body)
+    app.add_middleware(_OwnHost, listed=app.state.settings.hosts)
     app.exception_handler(errors.KvestigateError)(_refuse)
     app.exception_handler(RequestValidationError)(_refuse_form)
     return app
@@ -199,6 +202,30 @@ async def _views(launcher: InProcess, task_id: str) -> AsyncIterator[bytes]:
     async with aclosing(launcher.watch(task_id)) as views:
         async for view in views:
             yield msgspec.json.encode(view) + b"\n"
+
+
+class _OwnHost:
+    """Refuses requests and WebSockets whose Host header does not name this server."""
+
+    def __init__(self, app: ASGIApp, listed: frozenset[str]) -> None:
+        self._app = app
+        self._listed = listed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        address, port = scope["server"]
+        if len(hosts) == 1 and is_own(hosts[0], address, port, self._listed):
+            await self._app(scope, receive, send)
+            return
+        refusal = _detail(
+            421,
+            f"Host: {', '.join(hosts)!r} is not a name of this server",
+            "use the server's address, or let its operator add the name to `hosts` in --config",
+        )
+        if scope["type"] == "websocket":
+            await WebSocket(scope, receive, send).send_denial_response(refusal)
+        else:
+            await refusal(scope, receive, send)
 
 
 async def _limit_body(

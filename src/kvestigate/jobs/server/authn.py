@@ -96,8 +96,12 @@ def _claimed(oidc: Oidc, claims: Mapping[str, Any]) -> Caller:
     name = claims.get(oidc.username_claim)
     if not isinstance(name, str):
         raise Unauthorized(f"the bearer token has no claim {oidc.username_claim!r} with a name")
-    if oidc.username_claim == "email" and claims.get("email_verified") is False:
-        raise Unauthorized(f"the issuer has not verified the address {name!r}")
+    if oidc.username_claim == "email" and claims.get("email_verified") is not True:
+        raise Unauthorized(
+            f"the issuer has not verified the address {name!r}: email_verified is not true",
+            hint="verify the address at the issuer; for an issuer without email_verified, the "
+            "operator sets oidc.username_claim to another claim, such as sub",
+        )
     groups = claims.get(oidc.groups_claim)
     names = groups if isinstance(groups, list) else [groups]
     admin = any(isinstance(group, str) and group in oidc.admin_groups for group in names)

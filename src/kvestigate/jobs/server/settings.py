@@ -1,4 +1,4 @@
-"""The configuration file of a server: users, roles and quotas. Pure."""
+"""The configuration file of a server: users, roles, quotas and host names. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from kvestigate.errors import InputError
 from kvestigate.jobs.accounts.quotas import Quotas
+from kvestigate.jobs.server.hosts import canonical
 from kvestigate.jobs.users import Caller, Role, User
 from kvestigate.kube.documents import read, text
 
@@ -37,6 +38,17 @@ def _digest(value: Any, path: str) -> str:
     return digest
 
 
+def _host(value: Any, path: str) -> str:
+    host = canonical(text(value, path))
+    if host is None:
+        raise InputError(
+            f"{value!r} is not a host name or an IP address",
+            where=path,
+            hint="write jobs.example.com, without scheme and port",
+        )
+    return host
+
+
 @dataclass(frozen=True, slots=True)
 class Oidc:
     """An OpenID Connect issuer whose tokens are believed."""
@@ -59,6 +71,8 @@ class Settings:
     """Names of administrators, however they authenticate; None if the file names none."""
     quotas: Quotas | None = None
     """None: those of the cluster's ConfigMap, if there is one."""
+    hosts: frozenset[str] = frozenset()
+    """Names of the server besides its address and loopback, as `hosts.canonical` writes them."""
 
     @property
     def proves_users(self) -> bool:
@@ -84,6 +98,7 @@ class _File:
     oidc: Oidc | None = None
     admins: frozenset[Annotated[str, text]] | None = None
     quotas: Quotas | None = None
+    hosts: frozenset[Annotated[str, _host]] = frozenset()
 
 
 def read_settings(document: Any) -> Settings:
@@ -94,4 +109,4 @@ def read_settings(document: Any) -> Settings:
         if token.sha256 in tokens:
             raise InputError("the same token is listed twice", where=f"tokens[{index}].sha256")
         tokens[token.sha256] = Caller(User(token.user), token.role)
-    return Settings(tokens, file.oidc, file.admins, file.quotas)
+    return Settings(tokens, file.oidc, file.admins, file.quotas, file.hosts)

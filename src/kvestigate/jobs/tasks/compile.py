@@ -86,11 +86,9 @@ def compile_companions(submission: Submission) -> list[Manifest]:
 
 
 def _metadata(submission: Submission, name: str, **extra: str) -> Manifest:
-    reserved = labels.RESERVED & submission.placement.resources.labels.keys()
-    if reserved:
-        raise InputError(
-            f"resources.labels.{min(reserved)}: this label is reserved for the launcher"
-        )
+    for key in submission.placement.resources.labels:
+        if labels.is_reserved(key):
+            raise InputError("this label is reserved", where=f"resources.labels.{key}")
     own = labels.of_task(submission.user, submission.task_id, submission.name)
     return {
         "name": name,

@@ -17,6 +17,8 @@ USERNAME: Final = "username"
 OWNER: Final = "skypilot-owner"
 """The digest of the user's exact name: what isolation is decided by."""
 
+SHARED: Final = "skypilot-shared"
+"""Label of claims without an owner: `true` lets tasks of all users mount the claim."""
 EXACT_NAME: Final = "skypilot-name"
 """Annotation: the name of the task or volume as it was written."""
 NUM_NODES: Final = "skypilot-num-nodes"
@@ -38,23 +40,26 @@ QUEUE_GATE: Final = "kueue.x-k8s.io/admission"
 SUBMITTED: Final = "skypilot-submitted-at"
 """Annotation: when, to the microsecond; the API server knows only seconds, which are no order."""
 
-RESERVED: Final = frozenset(
+_RESERVED: Final = frozenset(
     (
-        TASK,
         TASK_ID,
         TASK_NAME,
         NODE_INDEX,
-        VOLUME,
         VOLUME_ID,
         VOLUME_NAME,
         USERNAME,
-        OWNER,
-        HISTORY,
-        PIECE,
         QUEUE,
         QUEUE_GROUP,
+        "job-name",
+        "controller-uid",
     )
 )
+_RESERVED_PREFIXES: Final = ("skypilot-", "kvestigate.dev/", "batch.kubernetes.io/")
+
+
+def is_reserved(key: str) -> bool:
+    """Whether only kvestigate or the Job controller may write this label."""
+    return key in _RESERVED or key.startswith(_RESERVED_PREFIXES)
 
 
 def of_user(user: User) -> dict[str, str]:

@@ -12,7 +12,7 @@ from kvestigate.jobs.interface import ACCESS_MODES, OneVolume, ResizeRequest, Vo
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.compile import object_name
 from kvestigate.jobs.tasks.ids import is_id, new_id
-from kvestigate.jobs.users import User
+from kvestigate.jobs.users import Caller, Role, User
 from kvestigate.kube import builtins, quantities
 from kvestigate.kube.names import SUBDOMAIN_MAX
 from kvestigate.kube.views.meta import PartialObject
@@ -123,25 +123,35 @@ async def resize(api: Api, user: User, request: ResizeRequest) -> answers.Volume
     return answers.VolumeResizeResponse(found_id, "resizing", message)
 
 
-async def resolve(api: Api, user: User, names: Iterable[str]) -> dict[str, str]:
-    """The claim of each name: the user's volume, else a claim that no other user owns."""
+async def resolve(api: Api, caller: Caller, names: Iterable[str]) -> dict[str, str]:
+    """The claim of each name: the caller's volume, else a claim that the caller may mount."""
     wanted = set(names)
     if not wanted:
         return {}
-    own = {_name(claim): claim.metadata.name for claim in await _claims(api, user)}
-    return {name: own.get(name) or await _literal(api, user, name, own) for name in wanted}
+    own = {_name(claim): claim.metadata.name for claim in await _claims(api, caller.user)}
+    return {name: own.get(name) or await _literal(api, caller, name, own) for name in wanted}
 
 
-async def _literal(api: Api, user: User, name: str, own: Iterable[str]) -> str:
+async def _literal(api: Api, caller: Caller, name: str, own: Iterable[str]) -> str:
     claims = await api.list(CLAIMS, Selection(api.namespace), type=PersistentVolumeClaim)
     for claim in claims.items:
-        owner = claim.metadata.labels.get(labels.OWNER, user.digest)
-        if claim.metadata.name == name and owner == user.digest:
+        if claim.metadata.name == name and _may_mount(caller, claim):
             return name
-    way_out = "`k8s-cli volumes list` shows your volumes, `k8s-cli volumes create` creates one"
+    way_out = (
+        "`k8s-cli volumes list` shows your volumes, `k8s-cli volumes create` creates one; "
+        f"an administrator shares another claim by the label {labels.SHARED}=true"
+    )
     raise InputError(
         f"volumes: volume {name!r} does not exist", hint=did_you_mean(name, own, way_out)
     )
+
+
+def _may_mount(caller: Caller, claim: PersistentVolumeClaim) -> bool:
+    """A claim without an owner is for administrators, until it is labelled as shared."""
+    owner = claim.metadata.labels.get(labels.OWNER)
+    if owner is not None:
+        return owner == caller.user.digest
+    return caller.role is Role.ADMIN or claim.metadata.labels.get(labels.SHARED) == "true"
 
 
 def _status(claim: PersistentVolumeClaim) -> answers.VolumeStatus:
