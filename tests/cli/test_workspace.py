@@ -162,7 +162,8 @@ def test_a_workspace_from_its_file_to_its_end(
     shown = invoke("workspace", "destroy", "--config", str(exported))
     assert shown.code == 0
     assert f"[1] umount {ROOT}/finetune" in shown.out
-    assert f"[2] rmdir {ROOT}/finetune" in shown.out
+    assert "[2] uncordon node node-1" in shown.out
+    assert f"[3] rmdir {ROOT}/finetune" in shown.out
     ok(invoke("workspace", "destroy", "--config", str(exported), *MEANT))
     assert not cordoned(invoke)
     assert on_host(f"ls -A {ROOT}; grep {ROOT} /proc/mounts || :") == ".state\n"
@@ -420,6 +421,12 @@ def test_what_was_made_is_taken_back_if_a_step_fails(
     assert (failed.code, "mount" in failed.err, "left behind" in failed.err) == (1, True, False)
     assert "half" not in on_host(f"ls {ROOT}")
     assert not cordoned(invoke)
+    # Not even what is there can be found out, before or after.
+    on_host("mv /bin/sed /bin/sed.away")
+    failed = invoke("workspace", "create", "--config", half, *MEANT)
+    on_host("mv /bin/sed.away /bin/sed")
+    assert (failed.code, "sed" in failed.err) == (1, True)
+    assert not cordoned(invoke)
 
 
 def test_a_node_is_opened_when_the_last_workspace_that_closed_it_goes(
@@ -451,7 +458,7 @@ def test_what_a_restart_took_is_told(invoke: Invoke, describe: Describe, on_host
     on_host(f"umount {ROOT}/gone")
     assert "gone is empty; a restart may have taken it" in ok(invoke("workspace", "status"))
     ok(invoke("workspace", "destroy", "--config", config, *MEANT))
-    ok(invoke("workspace", "uncordon", "node-1", "--i-understand-this-modifies-cluster"))
+    assert not cordoned(invoke)
 
 
 @pytest.mark.parametrize(

@@ -120,15 +120,16 @@ def test_destruction_follows_the_marker_and_not_what_the_file_says_by_now() -> N
     assert lines(plan) == [f"umount {PATH}", f"rmdir {PATH}"]
 
 
-def test_what_runs_is_stopped_first_and_the_node_opened_last() -> None:
+def test_what_runs_is_stopped_before_the_node_is_opened_and_the_marker_goes_last() -> None:
     found = Found(PATH, marker(spec("disk"), cordoned=True))
     plan = plan_destruction(spec("disk"), seen(found, processes={PATH: 3}))
     assert lines(plan) == [
         f"stop the 3 processes that run in {PATH}",
-        f"rm -rf {PATH}",
         "uncordon node node-1",
+        f"rm -rf {PATH}",
     ]
-    assert plan.steps[-1].where is Where.CLUSTER
+    assert plan.steps[1].where is Where.CLUSTER
+    assert 'rm -f -- "$file"' in plan.steps[-1].script
 
 
 def test_a_node_stays_closed_for_another_workspace_which_opens_it_later() -> None:
@@ -136,10 +137,10 @@ def test_a_node_stays_closed_for_another_workspace_which_opens_it_later() -> Non
     survey = seen(
         Found(PATH, marker(spec("disk"), cordoned=True)), Found(other.path, marker(other))
     )
-    last = plan_destruction(spec("disk"), survey).steps[-1]
-    assert last.line == "leave node node-1 cordoned, for workspace other"
-    assert last.where is Where.HOST
-    assert '"cordoned":true' in last.script
+    heir, _ = plan_destruction(spec("disk"), survey).steps
+    assert heir.line == "leave node node-1 cordoned, for workspace other"
+    assert heir.where is Where.HOST
+    assert '"cordoned":true' in heir.script
 
 
 def test_memory_that_is_not_there_is_refused() -> None:

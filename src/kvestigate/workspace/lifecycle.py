@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -225,20 +225,25 @@ async def _closed(api: Api, host: Host, spec: WorkspaceSpec) -> AsyncIterator[bo
     before = (await set_cordoned(api, spec.node, True, apply=True)).before
     try:
         yield before
-    except BaseException:
+    except BaseException as failure:
         if not before:
-            await asyncio.shield(_open_if_unneeded(api, host, spec))
+            try:
+                await asyncio.shield(_open_if_unneeded(api, host, spec))
+            except KvestigateError:
+                if isinstance(failure, KvestigateError):
+                    way_out = f"open the node by hand: kvestigate workspace uncordon {spec.node}"
+                    failure.hint = "; ".join(filter(None, (failure.hint, way_out)))
+                raise failure from None
         raise
 
 
 async def _open_if_unneeded(api: Api, host: Host, spec: WorkspaceSpec) -> None:
     """As if the workspace that did not come to be were destroyed."""
-    try:
-        seen = await survey(host, DEFAULT_ROOT, spec.root)
-        step = reopen(Marker(workspace=spec, created_at=""), seen.markers)
-        await _do(api, host, step, step.script)
-    except KvestigateError:
-        pass  # the failure that brought us here is the one to tell of
+    others: Sequence[Marker] = ()
+    with suppress(KvestigateError):  # where nobody can look, nobody can have come
+        others = (await survey(host, DEFAULT_ROOT, spec.root)).markers
+    step = reopen(Marker(workspace=spec, created_at=""), others)
+    await _do(api, host, step, step.script)
 
 
 async def destroy(context: Context, options: DestroyOptions) -> Destruction:

@@ -123,14 +123,15 @@ def plan_destruction(spec: WorkspaceSpec, seen: Survey) -> Plan:
     mounted = made.tmpfs_path in seen.mounts
     if mounted:
         needed.append(steps.unmount(made))
+    if found.marker.cordoned:
+        # Before the marker goes, which alone knows of it: what is broken off can be tried again.
+        needed.append(steps.reopen(found.marker, seen.markers))
     if found.absent:
         needed.append(steps.forget(made))
     elif mounted and made.storage.mode is StorageMode.ALL_TMPFS:
         needed.append(steps.remove_directory(made))
     else:
         needed.append(steps.remove_tree(made))
-    if found.marker.cordoned:
-        needed.append(steps.reopen(found.marker, seen.markers))
     return Plan(spec.name, spec.node, spec.path, tuple(needed))
 
 
