@@ -21,6 +21,7 @@ class HostsCluster:
     """Nodes `node-1`, `node-2` and so on, each a host of its own with GPUs."""
 
     def __init__(self, home: Path, *, nodes: int = 2, gpus: int = 8, host: str = "auto") -> None:
+        self._nodes = nodes
         self.kubeconfig = home / "kubeconfig"
         self.environ = os.environ | {
             "HOME": str(home),
@@ -31,7 +32,7 @@ class HostsCluster:
         size = ("--nodes", str(nodes), "--gpus", str(gpus), "--host", host)
         self.run("up", "--name", "hosts", *size)
         try:
-            asyncio.run(self._open(nodes))
+            asyncio.run(self._open())
         except BaseException:
             self.close()
             raise
@@ -54,16 +55,37 @@ class HostsCluster:
 
         return asyncio.run(run())
 
+    def restart(self) -> None:
+        """`down` and `up`; then the hosts can be reached again."""
+        self.run("down", "--name", "hosts")
+        self.run("up", "--name", "hosts")
+        asyncio.run(self._reopen())
+
     def close(self) -> None:
         self.run("down", "--name", "hosts", "--delete")
 
-    async def _open(self, nodes: int) -> None:
+    async def _open(self) -> None:
         async with connect(self.access()) as api:
             bed = Bed(api)
             await bed.create("daemonsets", yaml.safe_load(manifest()))
-            await bed.until("daemonsets", lambda found: _ready(found) == nodes)
+            await bed.until("daemonsets", lambda found: _ready(found) == self._nodes)
+
+    async def _reopen(self) -> None:
+        async with connect(self.access()) as api:
+            await Bed(api).until("pods", lambda pods: _restarted(pods) == self._nodes)
 
 
 def _ready(found: Objects) -> int:
     status = found["direct-node-access"].get("status") or {}
     return int(status.get("numberReady") or 0)
+
+
+def _restarted(pods: Objects) -> int:
+    """How many of its pods run again, after those that ran before."""
+    containers = (
+        container
+        for name, pod in pods.items()
+        if name.startswith("direct-node-access")
+        for container in pod["status"].get("containerStatuses", ())
+    )
+    return sum(container["ready"] and container["restartCount"] > 0 for container in containers)

@@ -86,7 +86,7 @@ _COMMANDS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         (
             "down",
             "local:down",
-            "Stop a cluster and its pods; its objects are kept for the next `up`.",
+            "Stop a cluster and its pods; objects and nodes' disks are kept for the next `up`.",
         ),
         ("status", "local:status", "List the clusters on this machine."),
         (

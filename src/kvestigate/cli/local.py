@@ -86,7 +86,7 @@ def up(
 @name_option
 @click.option("--delete", is_flag=True, help="Delete the cluster and everything in it.")
 def down(options: GlobalOptions, name: str, delete: bool) -> None:
-    """Stop a cluster and its pods; its objects are kept for the next `up`."""
+    """Stop a cluster and its pods; objects and nodes' disks are kept for the next `up`."""
     from kvestigate.cluster.assembly.clusters import down as stop
     from kvestigate.cluster.assembly.rendering import stopped_blocks
 

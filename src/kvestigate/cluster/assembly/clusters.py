@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +18,9 @@ from kvestigate.cluster.assembly.directory import (
 )
 from kvestigate.cluster.assembly.population import shape_of
 from kvestigate.cluster.assembly.process import Waiting
+from kvestigate.cluster.node.hosts.disk import remove_tree
 from kvestigate.cluster.scenarios.library import Source, checked
-from kvestigate.errors import UsageError
+from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.files import replace_file
 
 
@@ -133,7 +133,12 @@ def down(environ: Mapping[str, str], name: str, *, delete: bool) -> Stopped:
         was_running = process.stop(cluster)
         if delete:
             kubeconfig.remove(kubeconfig.target(environ), name)
-            shutil.rmtree(cluster.path)
+            remove_tree(cluster.path)
+            if cluster.path.exists():
+                raise KvestigateError(
+                    f'cluster "{name}" could not be deleted completely',
+                    hint=f"remove what is left of it by hand: {cluster.path}",
+                )
     return Stopped(name, was_running, delete)
 
 

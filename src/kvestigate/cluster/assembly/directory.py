@@ -7,7 +7,7 @@
     DIR/seeded          there once all of the scenario is in the cluster
     DIR/cluster.log     what its process says
     DIR/plane/          the plane server's own directory: database, keys, admin.kubeconfig
-    DIR/nodes/          the nodes' files
+    DIR/nodes/          the nodes' files; between `down` and `up`, their disks
 
 Whether a cluster runs is asked of the lock, not of a pid: the kernel lets go of it however
 the process ends.

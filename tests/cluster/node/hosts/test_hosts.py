@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kvestigate.cluster.node.gpu.model import Load, node_gpus
+from kvestigate.cluster.node.hosts.disk import remove_tree
 from kvestigate.cluster.node.hosts.interface import (
     Bind,
     Host,
@@ -268,6 +269,29 @@ async def test_an_end_without_an_agent_is_learnt_later(make_host: MakeHost, tmp_
         assert await output(found) == "up\nlate\n"
     finally:
         await second.close(keep=False)
+
+
+async def test_the_disk_of_a_node_is_there_when_it_starts_again(
+    make_host: MakeHost, tmp_path: Path
+) -> None:
+    places = ("/opt/kept", "/data/kept", "/mnt/kept")
+    binds = tuple(Bind(path, path, on_node=True, create="directory") for path in places)
+    write = "; ".join(f"echo kept >{path}/file" for path in places)
+    locked = "mkdir /opt/kept/locked; touch /opt/kept/locked/file; chmod 000 /opt/kept/locked"
+    for script, said in (
+        (f"{write}; {locked}", ""),
+        ("cat " + " ".join(f"{path}/file" for path in places), "kept\n" * 3),
+    ):
+        host = make_host("node-1")
+        await host.open()
+        assert await host.adopt() == []
+        process = await host.start(launch("sh", "-c", script, binds=binds))
+        assert (await process.ended).code == 0
+        assert await output(process) == said
+        await host.close(keep=False)
+        assert len(list((tmp_path / "nodes" / "node-1").iterdir())) == 1, "nothing but the disk"
+    remove_tree(tmp_path / "nodes")
+    assert not (tmp_path / "nodes").exists()
 
 
 async def test_a_forgotten_pod_leaves_nothing(host: Host, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kvestigate.cluster.node.hosts import cgroups, machine
+from kvestigate.cluster.node.hosts.boot import DISK
 from kvestigate.cluster.node.hosts.interface import (
     Bind,
     Ceiling,
@@ -178,7 +179,7 @@ async def test_the_best_host_of_this_machine_is_one_of_namespaces(tmp_path: Path
     await host.close(keep=False)
 
 
-async def test_nothing_is_left_when_a_node_is_destroyed(tmp_path: Path) -> None:
+async def test_nothing_but_its_disk_is_left_of_a_node_that_ended(tmp_path: Path) -> None:
     # A name of its own: what a killed run left behind is not this node's.
     name = f"gone-{uuid.uuid4().hex[:8]}"
     host = NamespaceHost(tmp_path / "nodes" / "n", name, now=time.time)
@@ -187,7 +188,7 @@ async def test_nothing_is_left_when_a_node_is_destroyed(tmp_path: Path) -> None:
     await first_line(process)
     await host.close(keep=False)
     assert (await process.ended).code == 137
-    assert not (tmp_path / "nodes" / "n").exists()
+    assert [path.name for path in (tmp_path / "nodes" / "n").iterdir()] == [DISK]
     mounts = await asyncio.to_thread(Path("/proc/self/mountinfo").read_text)
     assert str(tmp_path) not in mounts
     assert not await asyncio.to_thread(_groups_of, name)

@@ -4,6 +4,9 @@ A node is an overlay of the machine's root in its own mount, pid, uts and ipc na
 root one overlay over `/` is enough; without, the kernel refuses that one, so each directory of
 the root gets its own inside a user namespace (or is bound as it is, where even that fails).
 
+What is written on a node lies in `upper`, the node's disk. It is kept when the node ends, so all
+that is made there may be there already. Memory (`/run`, `/dev/shm`) is not.
+
 Inside a node, `/var/lib/kvestigate/volumes` holds the pods' volumes, and
 `/var/lib/kvestigate/root` is the node's root once more, still shared with the node when a
 container has made everything else its own: from there it binds host paths.
@@ -24,6 +27,7 @@ from kvestigate.cluster.node.hosts.shim import READY
 
 VOLUMES = "/var/lib/kvestigate/volumes"
 ROOT = "/var/lib/kvestigate/root"
+DISK = "upper"
 
 # What an unprivileged node gets of its own, or not at all; all other directories are overlaid.
 _SPECIAL = ("boot", "dev", "lost+found", "mnt", "proc", "root", "run", "sys", "tmp")
@@ -84,8 +88,8 @@ def boot_as_root(state: Path, name: str, shared: Sequence[str]) -> str:
     return (
         _preamble(state, name)
         + """
-mkdir -p "$state/upper" "$state/work" "$root"
-mount -t overlay -o "lowerdir=/,upperdir=$state/upper,workdir=$state/work" node "$root"
+mkdir -p "$disk" "$state/work" "$root"
+mount -t overlay -o "lowerdir=/,upperdir=$disk,workdir=$state/work" node "$root"
 mount --bind /sys "$root/sys"
 mount -o remount,bind,ro "$root/sys"
 """
@@ -108,23 +112,24 @@ def boot_as_user(state: Path, name: str, shared: Sequence[str]) -> str:
     return (
         _preamble(state, name)
         + f"""
-mkdir -p "$root"
-mount -t tmpfs -o mode=755 node "$root"
-mkdir "$root/proc" "$root/dev" "$root/run" "$root/tmp" "$root/root" "$root/mnt" "$root/sys"
-chmod 1777 "$root/tmp"
+mkdir -p "$disk" "$root"
+mount --bind "$disk" "$root"
+cd "$root"
+mkdir -p proc dev run tmp root mnt sys
+chmod 1777 tmp
 for each in /*; do
-  if [ -L "$each" ]; then cp -P "$each" "$root$each"; fi
+  if [ -L "$each" ] && [ ! -L "$root$each" ]; then cp -P "$each" "$root$each"; fi
 done
 for each in {" ".join(_OWNED)}; do
-  if [ -d "/$each" ] && [ ! -L "/$each" ]; then mkdir -p "$state/upper/$each"; fi
+  if [ -d "/$each" ] && [ ! -L "/$each" ]; then mkdir -p "$disk/$each"; fi
 done
 for path in /*; do
   each=${{path#/}}
   case " {" ".join(_SPECIAL)} " in *" $each "*) continue;; esac
   if [ -d "$path" ] && [ ! -L "$path" ]; then
-    mkdir -p "$state/upper/$each" "$state/work/$each" "$root/$each"
+    mkdir -p "$disk/$each" "$state/work/$each"
     mount -t overlay \\
-      -o "userxattr,lowerdir=/$each,upperdir=$state/upper/$each,workdir=$state/work/$each" \\
+      -o "userxattr,lowerdir=/$each,upperdir=$disk/$each,workdir=$state/work/$each" \\
       node "$root/$each" || mount --rbind "$path" "$root/$each"
   fi
 done
@@ -150,7 +155,12 @@ def hidden_installation() -> list[str]:
 
 
 def _preamble(state: Path, name: str) -> str:
-    words = {"state": str(state), "name_of_node": name, "root": str(state / "root")}
+    words = {
+        "state": str(state),
+        "name_of_node": name,
+        "root": str(state / "root"),
+        "disk": str(state / DISK),
+    }
     return "set -e\n" + "".join(f"{key}={shlex.quote(value)}\n" for key, value in words.items())
 
 

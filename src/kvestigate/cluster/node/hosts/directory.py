@@ -36,6 +36,7 @@ from pathlib import Path
 from kvestigate.cluster.node.gpu import smi
 from kvestigate.cluster.node.gpu.model import Gpu
 from kvestigate.cluster.node.hosts import machine, ownership, resolv_conf, shim
+from kvestigate.cluster.node.hosts.disk import leave_disk
 from kvestigate.cluster.node.hosts.identity import become, env_words, identity_fields
 from kvestigate.cluster.node.hosts.interface import (
     Bind,
@@ -67,6 +68,9 @@ LIMITS = (
     "resource limits are not enforced",
 )
 
+_DISK = "rootfs"
+"""Where the node's own files are, those of `hostPath` volumes: kept when the node ends."""
+
 
 class DirectoryProcess(ShimProcess):
     """A process group, and whatever left it."""
@@ -96,7 +100,7 @@ class DirectoryHost(ProcessHost[DirectoryProcess]):
     """Whether commands can be other users' than this process."""
 
     async def open(self) -> None:
-        for name in ("pods", "volumes", "rootfs"):
+        for name in ("pods", "volumes", _DISK):
             (self._directory / name).mkdir(parents=True, exist_ok=True, mode=0o711)
         self._has_users = _may_become() and _all_may_enter(self._directory)
 
@@ -108,7 +112,7 @@ class DirectoryHost(ProcessHost[DirectoryProcess]):
                 process.kill()
                 await process.ended
         if not keep:
-            shutil.rmtree(self._directory, ignore_errors=True)
+            leave_disk(self._directory, _DISK)
 
     def facts(self) -> Facts:
         why = obstacle()
@@ -118,9 +122,9 @@ class DirectoryHost(ProcessHost[DirectoryProcess]):
 
     async def start(self, launch: Launch) -> Process:
         directory = shim.run_directory(self._directory, launch.key)
-        paths = Paths(launch.binds, self._directory / "rootfs")
+        paths = Paths(launch.binds, self._directory / _DISK)
         for given in launch.ownerships:
-            path = self._directory / "rootfs" / given.path.lstrip("/")
+            path = self._directory / _DISK / given.path.lstrip("/")
             ownership.give(path, given.group, only_on_mismatch=given.only_on_mismatch)
         root = self._directory / "pods" / launch.key.pod_uid / f"root-{launch.key.container}"
         paths.link_below(root)
@@ -211,7 +215,7 @@ class DirectoryHost(ProcessHost[DirectoryProcess]):
     @property
     def _bin(self) -> Path:
         """Programs of the node that the machine has not."""
-        return self._directory / "rootfs" / "usr" / "bin"
+        return self._directory / _DISK / "usr" / "bin"
 
     def _cwd(self, workdir: str, root: Path) -> str:
         if not workdir:

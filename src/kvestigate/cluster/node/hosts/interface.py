@@ -229,7 +229,7 @@ class Host(Protocol):
         """Make the node ready to run containers; idempotent over agent restarts."""
 
     async def close(self, *, keep: bool) -> None:
-        """Let go of the node: `keep` leaves its containers running, else nothing is left."""
+        """Let go of the node: `keep` leaves its containers running, else only its disk is left."""
 
     def facts(self) -> Facts: ...
 

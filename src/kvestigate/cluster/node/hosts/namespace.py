@@ -5,7 +5,8 @@ collide, without images, a container runtime or a daemon, and if possible withou
 
 The way: `unshare` makes one first process a node, in its own mount, pid, uts and ipc namespaces.
 It mounts an overlay of the machine's root (`boot`), says `ready` and sleeps; the node exists for
-as long as that process does, and killing it removes every process and mount at once. A container
+as long as that process does, and killing it removes every process and mount at once. What was
+written to the node's files stays in its directory, and is there when it starts again. A container
 is `nsenter` into the node, `unshare` into namespaces of its own, and a setup script that binds
 its volumes. All of this is done by programs of util-linux, because a multi-threaded Python
 process must not call `setns` or `unshare` itself, and because the words can be tried in a shell.
@@ -29,7 +30,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import subprocess
 import sys
 import zlib
@@ -42,6 +42,7 @@ from kvestigate.cluster.node.gpu import smi
 from kvestigate.cluster.node.gpu.model import Gpu
 from kvestigate.cluster.node.hosts import boot, cgroups, machine, sandbox, shim, terminal
 from kvestigate.cluster.node.hosts.directory import DirectoryHost
+from kvestigate.cluster.node.hosts.disk import leave_disk, remove_tree
 from kvestigate.cluster.node.hosts.endings import on_exit
 from kvestigate.cluster.node.hosts.identity import become, env_words, identity_fields
 from kvestigate.cluster.node.hosts.interface import (
@@ -104,7 +105,7 @@ class NamespaceHost(ProcessHost[NamespaceProcess]):
 
     async def open(self) -> None:
         """Find the node of an earlier agent, or make one; `HostUnavailable` if the kernel won't."""
-        for name in ("pods", "volumes", "upper"):
+        for name in ("pods", "volumes", boot.DISK):
             (self._directory / name).mkdir(parents=True, exist_ok=True, mode=0o755)
         self._groups = cgroups.find(_unlike_any_other(self._name, self._directory))
         init = sandbox.recall(self._directory / "init.json")
@@ -137,7 +138,7 @@ class NamespaceHost(ProcessHost[NamespaceProcess]):
             await process.ended
         if self._groups is not None:
             self._groups.remove()
-        await asyncio.to_thread(remove_tree, self._directory)
+        await asyncio.to_thread(leave_disk, self._directory, boot.DISK)
 
     async def _boot(self) -> int:
         make = boot.boot_as_root if self._privileged else boot.boot_as_user
@@ -389,13 +390,6 @@ class HostUnavailable(errors.KvestigateError):
 def _unlike_any_other(name: str, directory: Path) -> str:
     """Clusters on one machine may each have a node of this name, and forks pods of one uid."""
     return f"{name}-{zlib.crc32(os.fsencode(directory)):08x}"
-
-
-def remove_tree(path: Path) -> None:
-    """Remove a directory of which overlayfs may have locked parts."""
-    for locked in path.glob("work/**/work"):
-        locked.chmod(0o700)
-    shutil.rmtree(path, ignore_errors=True)
 
 
 def _terminal_of(shim_pid: int, number: int) -> int | None:
