@@ -13,6 +13,8 @@ import os
 import tarfile
 import tracemalloc
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -263,16 +265,13 @@ def test_the_table_is_as_long_as_promised() -> None:
 
 @pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
 @pytest.mark.parametrize("name", [None, "new"], ids=["", "named"])
-@pytest.mark.parametrize("case", TABLE)
-def test_a_hostile_archive_stays_inside(
-    tmp_path: Path, case: str, zipped: bool, name: str | None
-) -> None:
-    data = gzip.compress(TABLE[case]) if zipped else TABLE[case]
-    contained(
-        tmp_path,
-        tmp_path / "in" / "target",
-        lambda target: extract(io.BytesIO(data), target, name=name),
-    )
+def test_hostile_archives_stay_inside(tmp_path: Path, zipped: bool, name: str | None) -> None:
+    for number, packed in enumerate(TABLE.values()):
+        data = gzip.compress(packed) if zipped else packed
+        place = tmp_path / str(number)
+        place.mkdir()
+        unpack = partial(extract, io.BytesIO(data), name=name)
+        contained(place, place / "in" / "target", unpack)
 
 
 def escapes(archive: Archive) -> bool:
@@ -280,28 +279,31 @@ def escapes(archive: Archive) -> bool:
     return any(path.startswith("/") or ".." in path.split("/") for path in archive.tree())
 
 
-@pytest.mark.parametrize("case", TABLE)
-def test_a_hostile_archive_is_refused_by_the_gateway_or_has_only_names_inside(case: str) -> None:
-    try:
-        archive = Archive(io.BytesIO(TABLE[case]))
-        check(archive.tree())
-    except InputError:
-        return
-    assert not escapes(archive)
-    b"".join(archive.packed(archive.tree()))
+def test_hostile_archives_are_refused_by_the_gateway_or_have_only_names_inside() -> None:
+    out = []
+    for case, data in TABLE.items():
+        try:
+            archive = Archive(io.BytesIO(data))
+            check(archive.tree())
+        except InputError:
+            continue
+        if escapes(archive):
+            out.append(case)
+        b"".join(archive.packed(archive.tree()))
+    assert out == []
 
 
-@pytest.mark.parametrize("case", TABLE)
-def test_a_hostile_archive_takes_little_memory(tmp_path: Path, case: str) -> None:
-    tracemalloc.start()
-    try:
-        extract(io.BytesIO(TABLE[case]), tmp_path)
-    except (ArchiveRefused, OSError):
-        pass
-    finally:
-        peak = tracemalloc.get_traced_memory()[1]
+def test_hostile_archives_take_little_memory(tmp_path: Path) -> None:
+    peaks: dict[str, int] = {}
+    for number, (case, data) in enumerate(TABLE.items()):
+        target = tmp_path / str(number)
+        target.mkdir()
+        tracemalloc.start()
+        with suppress(ArchiveRefused, OSError):
+            extract(io.BytesIO(data), target)
+        peaks[case] = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert peak < 8 << 20
+    assert {case: peak for case, peak in peaks.items() if peak >= 8 << 20} == {}
 
 
 def test_a_bomb_is_refused_before_it_has_filled_the_disk(tmp_path: Path) -> None:
