@@ -21,7 +21,7 @@ from kvestigate.cybernet import entries as held
 from kvestigate.cybernet.entries import STALE, Entry, Found, Real, Stage
 from kvestigate.cybernet.ledger import CONFIG_MAPS, Book, Ledger
 from kvestigate.cybernet.quotas import Holding, Usage
-from kvestigate.cybernet.refusals import Conflicting, NotAllowed, QuotaExceeded, Unavailable
+from kvestigate.cybernet.refusals import NotAllowed, QuotaExceeded, Unavailable
 from kvestigate.cybernet.spec import QuotaSpec, read_cyberspace
 from kvestigate.errors import Forbidden
 from tests.cybernet.conftest import changed
@@ -110,6 +110,16 @@ async def test_what_is_made_anew_counts_as_the_larger_of_both(access: Access) ->
     assert ledger.known == Usage(1, 4, 10)
 
 
+async def test_nobody_makes_what_is_being_made(access: Access) -> None:
+    space = Cyberspace(access, {})
+    async with space.ledger().making(holding("a")):
+        with pytest.raises(Unavailable, match="is being made by another request"):
+            await space.make(holding("a"))
+        with pytest.raises(Unavailable, match="is being made by another request"):
+            async with space.ledger().removing(("node-1", "a")):
+                pass
+
+
 async def test_a_creation_that_fails_gives_its_place_back(access: Access) -> None:
     space = Cyberspace(access, {"max_total_active_workspaces": 1})
     with pytest.raises(RuntimeError):
@@ -191,7 +201,7 @@ async def test_what_is_removed_counts_until_it_is_gone(access: Access) -> None:
     async with ledger.removing(("node-1", "a")):
         with pytest.raises(QuotaExceeded):
             await space.make(holding("b"))
-        with pytest.raises(Conflicting, match="is being removed"):
+        with pytest.raises(Unavailable, match="is being removed"):
             await space.make(holding("a"))
         space.hosts.there.clear()
     await space.make(holding("b"))

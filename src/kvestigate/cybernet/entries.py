@@ -16,11 +16,11 @@ from msgspec import structs
 from kvestigate.cybernet import quotas
 from kvestigate.cybernet.policy import check_owner
 from kvestigate.cybernet.quotas import Holding, holder_of
-from kvestigate.cybernet.refusals import Conflicting, NoSuchThing
+from kvestigate.cybernet.refusals import NoSuchThing, Unavailable
 from kvestigate.cybernet.spec import QuotaSpec
 from kvestigate.errors import KvestigateError
 
-STALE = 45.0
+STALE = 15.0
 """Seconds after which nobody is believed to be at work on what nobody has said so about."""
 
 Place = tuple[str, str]
@@ -120,10 +120,7 @@ def reserved(
     )
     if there is not None:
         check_owner(there.owner, wanted.owner, wanted.name)
-        if there.stage is Stage.REMOVING and now - there.renewed < STALE:
-            raise Conflicting(
-                f"workspace {wanted.name!r} is being removed", "ownership", hint="try again"
-            )
+        check_settled(there, now)
         entry = structs.replace(
             entry,
             gpus=max(there.gpus, wanted.gpus),
@@ -135,6 +132,17 @@ def reserved(
     others = [it.holding for it in entries.values() if it.place != wanted.place]
     quotas.check(limits, [*others, *apps], entry.holding)
     return {**entries, wanted.place: entry}
+
+
+def check_settled(entry: Entry, now: float) -> None:
+    """Unavailable while another request makes or removes it."""
+    if entry.stage is not Stage.HELD and now - entry.renewed < STALE:
+        doing = "made" if entry.stage is Stage.MAKING else "removed"
+        raise Unavailable(
+            f"workspace {entry.name!r} is being {doing} by another request",
+            "ledger",
+            hint="try again",
+        )
 
 
 def borrowing(

@@ -20,7 +20,7 @@ from kvestigate.client.access import Access
 from kvestigate.cybernet import policy
 from kvestigate.cybernet.audit_log import AuditLog, Record, Stage, masked
 from kvestigate.cybernet.bodies import Answer, Room
-from kvestigate.cybernet.entries import Entry
+from kvestigate.cybernet.entries import Entry, check_settled
 from kvestigate.cybernet.inquiries import app_holding, capacity_of, hosts_of, ledger_of
 from kvestigate.cybernet.parameters import options_of, schema
 from kvestigate.cybernet.quotas import Holding, Usage, owner_of
@@ -337,6 +337,8 @@ class Gateway:
                 hint="workspace.create makes one",
             )
         policy.check_owner(entry.owner, owner, use.name)
+        if use.use is not Use.COMPARE:
+            check_settled(entry, time.time())
         if entry.devices:
             policy.check_gpus(gpus, entry.devices)
         elif gpus:

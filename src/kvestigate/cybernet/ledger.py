@@ -39,7 +39,7 @@ CountApps = Callable[[], Awaitable[Found]]
 Decide = Callable[[Entries], dict[Place, Entry]]
 
 _TRIES = 60
-_WORKING = 10.0
+_WORKING = 4.0
 """Seconds after which whoever makes or removes something says again that it is at work."""
 _ATTENTION = 60.0
 """Seconds for which an agent's attention to a workspace need not be written down again."""
@@ -154,8 +154,11 @@ class Ledger:
 
         def marked(entries: Entries) -> dict[Place, Entry]:
             entry = entries.get(place)
-            stage = None if entry is None else _staged(entry, Stage.REMOVING)
-            return held.changed(entries, place, stage)
+            if entry is None:
+                return dict(entries)
+            held.check_settled(entry, time.time())
+            removing = structs.replace(entry, stage=Stage.REMOVING, renewed=time.time())
+            return held.changed(entries, place, removing)
 
         await self._change(marked)
         try:
@@ -308,10 +311,6 @@ class Ledger:
 
     def _note(self, entries: Entries) -> None:
         self.known = quotas.usage([*(it.holding for it in entries.values()), *self._apps])
-
-
-def _staged(entry: Entry, stage: Stage) -> Entry:
-    return structs.replace(entry, stage=stage, renewed=time.time())
 
 
 async def _pause() -> None:

@@ -277,6 +277,8 @@ async def carry_out(api: Api, host: Host, plan: Plan) -> None:
             begun.append(step)
             await _do(api, host, step, step.script)
     except BaseException as failure:
+        if isinstance(failure, TakenMeanwhile):
+            begun.pop()  # what is there is the other's, and not ours to take back
         left = await _take_back(api, host, begun)
         if left and isinstance(failure, KvestigateError):
             failure.hint = f"left behind on {host.node}: {left}"

@@ -126,8 +126,10 @@ def mount(marker: Marker) -> Step:
         options += f"700,uid={marker.uid},gid={marker.uid}"
     else:
         options += "755"
-    script = assigned(path=place) + (
-        f'mkdir -p -- "$path"\nmount -t tmpfs -o {options} kvestigate "$path"\n'
+    script = assigned(root=spec.root, path=place) + (
+        LOCK
+        + 'if grep -q "^[^ ]* $path tmpfs " /proc/self/mounts; then exit 0; fi\n'
+        + f'mkdir -p -- "$path"\nmount -t tmpfs -o {options} kvestigate "$path"\n'
     )
     return Step(
         f"mount -t tmpfs -o {options} kvestigate {place}",

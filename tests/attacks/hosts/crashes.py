@@ -121,7 +121,7 @@ class Siege:
         self._compare()
 
     def _agent(self, url: str, identity: str, over: threading.Event) -> None:
-        client = CybernetClient(url, TOKENS[identity], timeout=60)
+        client = CybernetClient(url, TOKENS[identity], timeout=60, patience=0)
         while not over.is_set():
             name = random.choice(NAMES)
             operation = random.choice(("create", "create", "create", "sync", "run", "destroy"))
@@ -160,7 +160,8 @@ class Siege:
             with contextlib.suppress(json.JSONDecodeError):  # cut off with the one who wrote it
                 record = json.loads(line)
                 if record["operation"] == "workspace.create" and record["stage"] == "intent":
-                    found |= {(it["node"], it["name"]) for it in record["touched"]["workspaces"]}
+                    wanted = record["parameters"]["workspace"]
+                    found.add((wanted["node"], wanted["name"]))
         return found
 
 
