@@ -21,7 +21,7 @@ import pytest
 from tests.upstream import binaries
 from tests.upstream.processes import free_ports
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def etcd_binary() -> str:
