@@ -30,10 +30,12 @@ from kvestigate.cybernet.refusals import (
     NotAllowed,
     QuotaExceeded,
 )
-from kvestigate.cybernet.serving import identity_of
+from kvestigate.cybernet.rendering import accounts_blocks
+from kvestigate.cybernet.serving import accounts, identity_of
 from kvestigate.errors import Conflict, NotFound, UsageError
 from kvestigate.kube import builtins
 from kvestigate.render.encode import to_yaml
+from kvestigate.render.plain import to_text
 from tests.bed import Bed
 from tests.contexts import acting, planning
 from tests.cybernet.conftest import Document, changed, load, recorded
@@ -217,3 +219,12 @@ def test_in_whose_name_has_to_be_clear(document: Document) -> None:
     for wanted in ("", "eve"):
         with pytest.raises(UsageError, match="--identity"):
             identity_of(loaded, wanted)
+
+
+async def test_what_cannot_be_counted_is_told(document: Document, access: Access) -> None:
+    """A cluster without a way to its hosts does not look like one where nobody holds anything."""
+    found = await accounts(load(document), access)
+    [unknown] = found.unknown
+    assert unknown.startswith("no host was asked: ")
+    [line] = [it for it in to_text(accounts_blocks(found)).splitlines() if "not counted" in it]
+    assert "DaemonSet 'direct-node-access' does not exist" in line

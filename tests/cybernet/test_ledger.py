@@ -151,7 +151,10 @@ async def stale(space: Cyberspace) -> None:
     async with space.book.opened() as page:
         entries = await page.read()
         assert entries is not None
-        old = {at: structs.replace(it, renewed=it.renewed - STALE) for at, it in entries.items()}
+        old = {
+            at: structs.replace(it, renewed=it.renewed - STALE, borrowed_at=it.borrowed_at - STALE)
+            for at, it in entries.items()
+        }
         assert await page.write(old)
 
 
@@ -224,7 +227,21 @@ async def test_gpus_of_runs_are_taken_and_given_back(access: Access) -> None:
     with pytest.raises(QuotaExceeded):
         await space.make(holding("c", gpus=1))
     space.hosts.there["node-1", "a"] = Real("node-1", "a", ADA)  # the run has ended
+    await stale(space)
     await ledger.borrow(("node-1", "b"), (2,))
+
+
+async def test_gpus_count_from_when_they_are_borrowed_not_from_when_the_run_is_seen(
+    access: Access,
+) -> None:
+    """Whoever looks at the hosts in between must not give them to another."""
+    space = Cyberspace(access, {"max_total_active_gpu": 1})
+    for name in ("a", "b"):
+        await space.make(holding(name, gpus=0))
+    await space.ledger().borrow(("node-1", "a"), (0,))
+    await space.ledger().reconcile()
+    with pytest.raises(QuotaExceeded):
+        await space.ledger().borrow(("node-1", "b"), (1,))
 
 
 async def test_the_place_of_somebody_else_is_not_given_away(access: Access) -> None:

@@ -47,6 +47,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The GPUs that it has reserved, as the host counts them."""
     borrowed: tuple[int, ...] = ()
     """Those that its runs have besides."""
+    borrowed_at: float = 0.0
+    """When the last of these was borrowed: its run may not have been started yet."""
     stage: Stage = Stage.HELD
     renewed: float = 0.0
     """When its agent last asked about it, or whoever makes or removes it was last at work."""
@@ -98,6 +100,8 @@ class Found:
     """Why, of each node that could not."""
     uncounted: KvestigateError | None = None
     """Why the Apps in pods are not among them."""
+    no_way: KvestigateError | None = None
+    """Why not one host can be asked."""
 
 
 def reserved(
@@ -146,14 +150,19 @@ def check_settled(entry: Entry, now: float) -> None:
 
 
 def borrowing(
-    entries: Entries, place: Place, gpus: Iterable[int], limits: QuotaSpec, apps: Iterable[Holding]
+    entries: Entries,
+    place: Place,
+    gpus: Iterable[int],
+    limits: QuotaSpec,
+    apps: Iterable[Holding],
+    now: float,
 ) -> dict[Place, Entry]:
     """With these GPUs for a run of the workspace there, which has reserved none."""
     entry = entries.get(place)
     if entry is None:
         raise NoSuchThing(f"there is no workspace {place[1]!r} on node {place[0]!r}", "ownership")
     borrowed = tuple(sorted({*entry.borrowed, *gpus}))
-    entry = structs.replace(entry, borrowed=borrowed)
+    entry = structs.replace(entry, borrowed=borrowed, borrowed_at=now)
     others = [it.holding for it in entries.values() if it.place != place]
     quotas.check(limits, [*others, *apps], entry.holding)
     return {**entries, place: entry}
@@ -184,7 +193,7 @@ def reconciled(entries: Entries, found: Found, now: float) -> Reconciled:
             continue
         if entry.node and entry.node not in found.answered:
             continue
-        as_found = as_it_is(entry, there.get(place), entry.renewed)
+        as_found = as_it_is(entry, there.get(place), now)
         if as_found is None:
             del result[place]
             repairs.append(f"{_named(place)} was counted and is not there: it counts no longer")
@@ -196,7 +205,7 @@ def reconciled(entries: Entries, found: Found, now: float) -> Reconciled:
         if place not in result:
             fresh = Entry(node=real.node, name=real.name, owner=holder_of(real.owner))
             if (adopted := as_it_is(fresh, real, now)) is not None:
-                result[place] = adopted
+                result[place] = structs.replace(adopted, renewed=now)
                 repairs.append(f"{_named(place)} was there and not counted: it counts now")
     return Reconciled(result, tuple(repairs))
 
@@ -216,18 +225,21 @@ def abandoned(entries: Entries, found: Found, ttl: float, now: float) -> list[En
     ]
 
 
-def as_it_is(entry: Entry, real: Real | None, renewed: float) -> Entry | None:
-    """The entry as its host has it; None if that has no such workspace of this owner."""
+def as_it_is(entry: Entry, real: Real | None, now: float) -> Entry | None:
+    """The entry as its host has it; None if that has no such workspace of this owner.
+
+    GPUs that were borrowed just now count although no run has them yet.
+    """
     if real is None or holder_of(real.owner) != entry.owner:
         return None
+    just_now = entry.borrowed if now - entry.borrowed_at < STALE else ()
     return structs.replace(
         entry,
         stage=Stage.HELD,
         gpus=len(real.devices),
         memory=real.memory,
         devices=real.devices,
-        borrowed=real.borrowed,
-        renewed=renewed,
+        borrowed=tuple(sorted({*real.borrowed, *just_now} - {*real.devices})),
     )
 
 

@@ -50,8 +50,8 @@ def discovery(access: Access, via: NodeAccess, cyberspace: str) -> Discover:
             apps, uncounted = await _apps(api, cyberspace)
             try:
                 hosts = await reach(api, via)
-            except NotFound:  # nobody can have made a workspace, nor can one be made
-                return Found(apps=apps, uncounted=uncounted)
+            except NotFound as error:
+                return Found(apps=apps, uncounted=uncounted, no_way=error)
             asked = {it: host for it, host in hosts.nodes.items() if not nodes or it in nodes}
             status = await lifecycle.look(asked)
         # Where the DaemonSet has no pod nobody can have made a workspace.

@@ -171,7 +171,10 @@ class Ledger:
         """Count GPUs that a run is about to have; QuotaExceeded if they are too many."""
         apps = await self._counted_apps(needed=False)
         limits = self._space.quotas
-        decide = partial(held.borrowing, place=place, gpus=gpus, limits=limits, apps=apps)
+
+        def decide(entries: Entries) -> dict[Place, Entry]:
+            return held.borrowing(entries, place, gpus, limits, apps, time.time())
+
         try:
             await self._change(decide)
         except QuotaExceeded:
@@ -249,14 +252,18 @@ class Ledger:
             return
         found = await self._discover((node,))
         real = next((it for it in found.workspaces if it.place == place), None)
+        now = time.time()
 
-        def settled(entries: Entries) -> dict[Place, Entry]:
+        def settle(entries: Entries) -> dict[Place, Entry]:
             entry = entries.get(place)
             if entry is None or node not in found.answered:
                 return dict(entries)
-            return held.changed(entries, place, held.as_it_is(entry, real, time.time()))
+            settled = held.as_it_is(entry, real, now)
+            if settled is not None:
+                settled = structs.replace(settled, renewed=now)
+            return held.changed(entries, place, settled)
 
-        await self._change(settled)
+        await self._change(settle)
 
     @asynccontextmanager
     async def _at_work(self, place: Place) -> AsyncIterator[None]:

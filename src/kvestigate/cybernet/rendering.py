@@ -83,6 +83,7 @@ def accounts_blocks(accounts: Accounts) -> Sequence[Block]:
     facts = [("cyberspace", accounts.cyberspace), *_quotas(asdict(accounts.quotas), usage)]
     found: list[Block] = [Facts(facts), Table(columns, rows, empty="nobody holds anything")]
     found += [text(f"repaired: {repair}", Tone.WARN) for repair in accounts.repairs]
+    found += [text(f"not counted: {why}", Tone.WARN) for why in accounts.unknown]
     found += [
         text(f"node {node} cannot be asked ({why}): what is counted there is believed", Tone.WARN)
         for node, why in accounts.unreachable.items()

@@ -73,6 +73,8 @@ class Accounts:
     """What was wrong in the ledger, and has been put right."""
     unreachable: Mapping[str, str]
     """Node -> why it could not be asked; what is counted there is believed."""
+    unknown: tuple[str, ...]
+    """What is not known, a sentence each: the usage may be higher."""
 
 
 async def accounts(loaded: Loaded, access: Access, via: NodeAccess = DEFAULT) -> Accounts:
@@ -81,7 +83,20 @@ async def accounts(loaded: Loaded, access: Access, via: NodeAccess = DEFAULT) ->
     entries, repairs, found = await ledger.reconcile()
     held = tuple(sorted(entries.values(), key=lambda entry: entry.place))
     name = loaded.space.metadata.name
-    return Accounts(name, held, ledger.known, loaded.space.quotas, repairs, found.unreachable)
+    unknown = [
+        f"{what}: {why.message}"
+        for what, why in (("no host was asked", found.no_way), ("Apps in pods", found.uncounted))
+        if why is not None
+    ]
+    return Accounts(
+        name,
+        held,
+        ledger.known,
+        loaded.space.quotas,
+        repairs,
+        found.unreachable,
+        tuple(unknown),
+    )
 
 
 async def serve_http(
