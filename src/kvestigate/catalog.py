@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from kvestigate.operation import Operation
 
 CATALOG: dict[str, str] = {
-    "audit": "kvestigate.reports.operations:AUDIT",
-    "audit.diff": "kvestigate.reports.operations:DIFF",
+    "audit": "kvestigate.health.operations:AUDIT",
+    "audit.diff": "kvestigate.health.operations:DIFF",
     "report.list": "kvestigate.reports.operations:LIST",
     "report.run": "kvestigate.reports.operations:RUN",
     "namespaces": "kvestigate.inspection.operations:NAMESPACES",

@@ -14,7 +14,7 @@ import msgspec
 from kvestigate.kube.views.core import Node
 from kvestigate.snapshot import listings
 from kvestigate.planning.plan import PlanOptions, demand_of, solved
-from kvestigate.reports.audit import NEEDS, examine
+from kvestigate.health.audit import NEEDS, examine
 from kvestigate.snapshot.model import Snapshot
 
 def node(name, **labels):

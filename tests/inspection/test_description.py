@@ -14,7 +14,7 @@ from kvestigate.render.encode import to_json
 from kvestigate.render.plain import to_text
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TEMPLATE = {

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kvestigate.inspection.pod_status import ready_of, restarted_at, restarts_of, status_of
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 
 RUNNING: Any = {"running": {}}
 

@@ -13,7 +13,7 @@ from kvestigate.render.plain import to_text
 from kvestigate.reports.model import Report
 from kvestigate.reports.registry import REPORTS, find
 from kvestigate.snapshot import listings
-from tests.reports.snapshots import named, snapshot
+from tests.health.snapshots import named, snapshot
 from tests.snapshot.objects import container, node, pod
 
 

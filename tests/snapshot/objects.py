@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from kvestigate.kube.views.core import Node
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 
 Object = dict[str, Any]
 

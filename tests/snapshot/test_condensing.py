@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from kvestigate.snapshot.condensing import PodCondenser
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 from tests.snapshot.objects import as_pod, container, pod
 
 
 def replica(name: str, started: str, **status: Any) -> Pod:
     body = pod(name, container(cpu="1"), on="n", volumes=[
-        {"name": f"token-{name}"},
+        {"name": f"kube-api-access-{name}", "projected": {"sources": []}},
         {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
     ])  # fmt: skip
     body["metadata"]["labels"] = {"app": "web"}

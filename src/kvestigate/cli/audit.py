@@ -66,15 +66,15 @@ async def audit(
     What may not be listed is named, and the audit goes on with the rest. With -n it reads one
     namespace and the objects without a namespace. `-o sarif` prints the findings for code scanners.
     """
+    from kvestigate.health.audit import AuditOptions
+    from kvestigate.health.rendering import aimed, audit_blocks
     from kvestigate.render.severity import at_least
-    from kvestigate.reports.audit import AuditOptions
-    from kvestigate.reports.rendering import aimed, audit_blocks
 
     options = run.options
     wanted = AuditOptions(logs=not no_logs, namespace=options.namespace)
     result = await run.result(wanted, progress=counting())
     if options.output == _SARIF or sarif_path is not None:
-        from kvestigate.reports.sarif import to_sarif
+        from kvestigate.health.sarif import to_sarif
 
         keep_json(sarif_path, to_sarif(result))
     if options.output == _SARIF:
@@ -83,7 +83,7 @@ async def audit(
         emit(options, result, lambda audit: audit_blocks(aimed(audit, options.cluster_flags)))
     keep_json(json_path, result)
     if html_path is not None:
-        from kvestigate.reports.page import to_page
+        from kvestigate.health.page import to_page
 
         write_whole(html_path, to_page(aimed(result, options.cluster_flags)).encode())
     severities = (finding.severity for finding in result.findings)
@@ -100,7 +100,7 @@ async def audit(
 @json_option
 async def diff(run: Run, before: Path, after: Path, json_path: Path | None) -> None:
     """Show what changed between two audits that `audit --json` wrote."""
-    from kvestigate.reports.difference import DiffOptions, parse
+    from kvestigate.health.difference import DiffOptions, parse
 
     if run.options.output == _SARIF:
         raise UsageError("-o sarif: `audit diff` has no SARIF output", hint="use -o json")

@@ -17,9 +17,9 @@ from kvestigate.cli.progress import counting, waiting
 if TYPE_CHECKING:
     from kvestigate.cluster.assembly.clusters import Started
     from kvestigate.cluster.assembly.demo import Demonstration
+    from kvestigate.health.audit import Audit
+    from kvestigate.health.model import Finding
     from kvestigate.render.blocks import Block
-    from kvestigate.reports.audit import Audit
-    from kvestigate.reports.findings.model import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ async def _show(options: GlobalOptions, started: Started) -> None:
     from kvestigate.client.connect import connect
     from kvestigate.cluster.assembly.demo import demonstrate
     from kvestigate.cluster.assembly.rendering import demonstration_blocks, started_blocks
-    from kvestigate.reports.audit import AuditOptions, collect
-    from kvestigate.reports.rendering import aimed
+    from kvestigate.health.audit import AuditOptions, collect
+    from kvestigate.health.rendering import aimed
 
     as_text = options.output == "table"
     if as_text:
@@ -76,8 +76,8 @@ async def _show(options: GlobalOptions, started: Started) -> None:
 
 def _findings_blocks(audit: Audit) -> Sequence[Block]:
     from kvestigate.cluster.assembly.rendering import farewell_blocks
+    from kvestigate.health.rendering import finding_blocks
     from kvestigate.render.blocks import Tone, text
-    from kvestigate.reports.rendering import finding_blocks
 
     head = text("what the audit says of it", Tone.STRONG)
     return [head, *finding_blocks(audit), *farewell_blocks()]

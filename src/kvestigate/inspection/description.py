@@ -24,7 +24,7 @@ from kvestigate.render.human import age
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import requested_by_node
 from kvestigate.snapshot.model import Snapshot
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 
 T = TypeVar("T")
 

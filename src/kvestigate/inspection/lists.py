@@ -22,7 +22,7 @@ from kvestigate.render.human import age
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.model import Gap
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 from kvestigate.snapshot.source import Progress
 
 _GOOD = ("Running", "Completed", "Succeeded")

@@ -27,7 +27,7 @@ from kvestigate.optimize.collect import FleetSource, read
 from kvestigate.optimize.consolidation import Consolidation, Tunables, plan
 from kvestigate.optimize.steps import KEPT, Step, TargetRoom, steps
 from kvestigate.snapshot.capacity import capacities, requested_by_node
-from kvestigate.snapshot.objects import Pod as ObservedPod
+from kvestigate.snapshot.pods import Pod as ObservedPod
 
 SCHEMA = "kvestigate.optimize.apply/v1"
 P = TypeVar("P")

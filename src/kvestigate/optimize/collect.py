@@ -14,11 +14,11 @@ import msgspec
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.errors import Forbidden, InputError, NoCluster, UsageError
+from kvestigate.health.audit import Audit
+from kvestigate.health.difference import parse
 from kvestigate.operation import param
 from kvestigate.optimize.model import Fleet, fleet_of
 from kvestigate.reports import gpu, nodes
-from kvestigate.reports.audit import Audit
-from kvestigate.reports.difference import parse
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.model import Gap

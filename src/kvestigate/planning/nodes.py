@@ -12,7 +12,7 @@ from kvestigate.planning.model import GPU, Constraint, Question, Room
 from kvestigate.planning.rules import Rules
 from kvestigate.snapshot.capacity import NodeCapacity, capacities, requested_by_node
 from kvestigate.snapshot.gpus import MIG_PREFIX, SHARED, vendor_of
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 
 _ORDER = (GPU, "memory", "cpu")
 

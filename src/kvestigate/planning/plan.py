@@ -27,7 +27,7 @@ from kvestigate.snapshot import listings
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.gpus import vendor_of
 from kvestigate.snapshot.model import Snapshot
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.plan/v1"

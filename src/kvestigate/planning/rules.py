@@ -16,7 +16,7 @@ from kvestigate.kube.views.placement import Affinity, PodAffinityTerm, TopologyS
 from kvestigate.kube.views.pods import PodSpec
 from kvestigate.planning.constraints import selected, taints_against
 from kvestigate.planning.model import Demand, Domains
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 
 _PREFERRED = "ScheduleAnyway"
 

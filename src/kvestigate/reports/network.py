@@ -21,7 +21,7 @@ from kvestigate.render.blocks import Block, Cell, Field, Table, Tone, table, tex
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 
 _SERVICE_LABEL = "kubernetes.io/service-name"
 

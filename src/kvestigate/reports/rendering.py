@@ -2,120 +2,33 @@
 
 from __future__ import annotations
 
-import shlex
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kvestigate.render.blocks import Block, Cell, Field, Table, Text, Tone, table, text
-from kvestigate.render.human import counted
-from kvestigate.render.severity import tally
-from kvestigate.reports.audit import Audit
-from kvestigate.reports.findings.model import Finding
-from kvestigate.reports.findings.registry import RULES
-from kvestigate.reports.model import Report, gap_line, gap_reason
-from kvestigate.reports.registry import REPORTS, find
+from kvestigate.render.blocks import Block, Field, Table, Tone, table, text
+from kvestigate.reports.model import Report, gap_line
+from kvestigate.reports.registry import find
 from kvestigate.reports.run import ReportNames, ReportResult
 from kvestigate.snapshot.model import Gap
-from kvestigate.snapshot.source import Source
 
 _PROGRAMS = ("kvestigate", "kubectl")
 _SHOWN = 10
 """How many findings of one rule are shown."""
 
 
-def audit_blocks(audit: Audit) -> Sequence[Block]:
-    """Every report under its heading, what could not be read, and the findings at the end."""
-    blocks: list[Block] = [text(f"{audit.server}, {audit.captured_at:%Y-%m-%d %H:%M:%S} UTC")]
-    if audit.namespace:
-        blocks.append(text(only(audit.namespace), Tone.WARN))
-    for report in REPORTS:
-        blocks.append(text(f"== {report.name} ==", Tone.STRONG))
-        blocks += section(report, audit)
-    if audit.gaps:
-        blocks += [text("== not read ==", Tone.STRONG), *_not_seen(audit.gaps)]
-    return [*blocks, text("== findings ==", Tone.STRONG), *finding_blocks(audit)]
-
-
-def section(report: Report, audit: Audit) -> Sequence[Block]:
-    """A report of an audit, after those of its sources that could not be read."""
-    missing = _gaps_of(report.needs, audit)
-    return [*_not_seen(missing, brief=True), *_seen(report, audit.reports[report.name], missing)]
-
-
-def _gaps_of(needs: Sequence[Source[Any]], audit: Audit) -> list[Gap]:
-    needed = {(source.verb, source.name) for source in needs}
-    return [gap for gap in audit.gaps if (gap.verb, gap.resource) in needed]
-
-
-def finding_blocks(audit: Audit) -> Sequence[Block]:
-    blocks: list[Block] = [text(line, Tone.WARN) for line in not_checked(audit)]
-    if not audit.findings:
-        return [*blocks, text(no_problems(audit), Tone.PLAIN if blocks else Tone.GOOD)]
-    summary = tally(finding.severity for finding in audit.findings)
-    return [*blocks, text(summary), *_brief(audit.findings)]
-
-
-def not_checked(audit: Audit) -> Sequence[str]:
-    """`Not checked: ingress-backend (listing services is forbidden).`, a line for each reason."""
-    rules: dict[str, list[str]] = {}
-    for rule in RULES:
-        if rule.name in audit.skipped:
-            reasons = dict.fromkeys(gap_reason(gap) for gap in _gaps_of(rule.needs, audit))
-            rules.setdefault("; ".join(reasons), []).append(rule.name)
-    return [f"Not checked: {', '.join(names)} ({reason})." for reason, names in rules.items()]
-
-
-def no_problems(audit: Audit) -> str:
-    """Says so when some checks could not run."""
-    ran = len(RULES) - len(audit.skipped)
-    if not ran:
-        return "No check could run: whether there are problems is unknown."
-    which = " by the checks that could run" if audit.skipped else ""
-    checks = f"{counted(ran, 'check')} on {counted(audit.objects, 'object')}"
-    return f"No problems found{which} ({checks})."
-
-
-def _brief(findings: Sequence[Finding]) -> Iterator[Text]:
-    """The first few findings of each rule, and how many more there are."""
-    many = Counter(finding.rule for finding in findings)
-    shown: Counter[str] = Counter()
-    for finding in findings:
-        rule = finding.rule
-        shown[rule] += 1
-        if many[rule] <= _SHOWN + 1 or shown[rule] <= _SHOWN:
-            yield _finding(finding)
-        elif shown[rule] == many[rule]:
-            left = many[rule] - _SHOWN
-            yield text(
-                f"{left} more {rule} findings: see them with `-o json` or `--html PATH`", Tone.DIM
-            )
-
-
-def _finding(finding: Finding) -> Text:
-    return Text(
-        Cell(
-            f"{finding.severity.value.upper()} {finding.subject}: {finding.evidence}\n"
-            f"    why: {finding.why}\n"
-            f"    try: {finding.command}",
-            finding.severity.tone,
-        )
-    )
-
-
 def report_blocks(result: ReportResult) -> Sequence[Block]:
     within = [text(only(result.namespace), Tone.WARN)] if result.namespace else []
-    shown = _seen(find(result.name), result.report, result.gaps)
-    return [*within, *_not_seen(result.gaps), *shown]
+    shown = seen(find(result.name), result.report, result.gaps)
+    return [*within, *not_read(result.gaps), *shown]
 
 
-def _not_seen(gaps: Sequence[Gap], *, brief: bool = False) -> Sequence[Block]:
+def not_read(gaps: Sequence[Gap], *, brief: bool = False) -> Sequence[Block]:
     lines = [gap_line(gap, brief=brief) for gap in gaps]
     return [text("\n".join(lines), Tone.WARN)] if lines else []
 
 
-def _seen(report: Report, result: Any, missing: Sequence[Gap]) -> Sequence[Block]:
+def seen(report: Report, result: Any, missing: Sequence[Gap]) -> Sequence[Block]:
     """The report, unless none of its sources was read: it would claim that nothing exists."""
     if len(missing) == len(report.needs):
         return ()
@@ -144,19 +57,3 @@ def names_blocks(names: ReportNames) -> Sequence[Block]:
             Field("needs", lambda row: ", ".join(row.needs), wide=True),
         )
     ]
-
-
-def aimed(audit: Audit, flags: Sequence[str]) -> Audit:
-    """The audit with `flags` (such as `--context`) in the commands of its findings."""
-    if not flags:
-        return audit
-    findings = (
-        replace(finding, command=_aimed(finding.command, shlex.join(flags)))
-        for finding in audit.findings
-    )
-    return replace(audit, findings=tuple(findings))
-
-
-def _aimed(command: str, flags: str) -> str:
-    program, _, rest = command.partition(" ")
-    return f"{program} {flags} {rest}" if program in _PROGRAMS else command

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvestigate.kube.views.meta import Metadata
-from kvestigate.kube.views.pods import PodTemplate
 from kvestigate.render.blocks import Block, Cell, Field, Tone, table
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
+from kvestigate.snapshot.pods import PodTemplate
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
-"""Pods reduced to the fields that reports use, with equal parts shared. Pure.
+"""Pods whose equal parts are kept once. Pure.
 
 A large cluster has many replicas of few kinds of pods. What replicas have in common is kept once.
-Fields that no report uses (times, addresses, conditions that are True) are dropped.
+Fields that tell replicas apart and that nobody uses (times of start, addresses, conditions that
+are True, the volume of the service account's token) are dropped.
 """
 
 from __future__ import annotations
@@ -9,26 +10,16 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec import structs
 
-from kvestigate.kube.views.meta import CondensedMetadata, CondensedOwnerReference, Condition
-from kvestigate.kube.views.pods import (
-    CondensedContainer,
-    CondensedPodSpec,
-    CondensedPodStatus,
-    ResourceRequirements,
-    Volume,
-)
-from kvestigate.snapshot.objects import Pod
+from kvestigate.kube.views.meta import CondensedOwnerReference, Condition
+from kvestigate.kube.views.pods import CondensedPodStatus
+from kvestigate.snapshot.pods import Pod, PodMetadata, PodSpec, PodVolume
 
 T = TypeVar("T")
 
-_Work = tuple[
-    tuple[CondensedContainer, ...],
-    tuple[CondensedContainer, ...],
-    dict[str, str],
-    ResourceRequirements | None,
-]
-"""Containers, init containers, overhead and pod resources: the part from the template."""
+_TOKEN = "kube-api-access-"
+"""The volume of the service account's token: its name ends in a random part."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -38,42 +29,33 @@ class PodCondenser:
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
-        self._labels = _Shared[dict[str, str]]()
+        self._words = _Shared[dict[str, str]]()
         self._owners = _Shared[tuple[CondensedOwnerReference, ...]]()
-        self._work = _Shared[_Work]()
-        self._volumes = _Shared[tuple[Volume, ...]]()
+        self._specs = _Shared[PodSpec]()
         self._statuses = _Shared[CondensedPodStatus]()
 
     def __call__(self, pod: Pod) -> Pod:
         return Pod(self._meta(pod.metadata), self._spec(pod.spec), self._status(pod.status))
 
-    def _meta(self, meta: CondensedMetadata) -> CondensedMetadata:
-        return CondensedMetadata(
+    def _meta(self, meta: PodMetadata) -> PodMetadata:
+        return PodMetadata(
             name=meta.name,
             namespace=self._name(meta.namespace),
-            labels=self._labels.of(meta.labels),
+            labels=self._words.of(meta.labels),
+            annotations=self._words.of(meta.annotations) if meta.annotations else meta.annotations,
+            creation_timestamp=meta.creation_timestamp,
             deletion_timestamp=meta.deletion_timestamp,
+            deletion_grace_period_seconds=meta.deletion_grace_period_seconds,
+            finalizers=meta.finalizers,
             owner_references=self._owners.of(meta.owner_references),
         )
 
-    def _spec(self, spec: CondensedPodSpec) -> CondensedPodSpec:
-        containers, init_containers, overhead, resources = self._work.of(
-            (spec.containers, spec.init_containers, spec.overhead, spec.resources)
+    def _spec(self, spec: PodSpec) -> PodSpec:
+        """All but the node's name comes from the template, which replicas share."""
+        template = self._specs.of(
+            structs.replace(spec, node_name="", volumes=_without_token(spec.volumes))
         )
-        return CondensedPodSpec(
-            containers=containers,
-            init_containers=init_containers,
-            node_name=self._name(spec.node_name),
-            overhead=overhead,
-            resources=resources,
-            volumes=self._claims(spec.volumes),
-        )
-
-    def _claims(self, volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:
-        claims = tuple(
-            [volume for volume in volumes if volume.persistent_volume_claim or volume.ephemeral]
-        )
-        return self._volumes.of(claims) if claims else ()
+        return structs.replace(template, node_name=self._name(spec.node_name))
 
     def _status(self, status: CondensedPodStatus) -> CondensedPodStatus:
         return self._statuses.of(
@@ -101,6 +83,10 @@ class _Shared(Generic[T]):
 
     def of(self, value: T) -> T:
         return self._known.setdefault(_encode(value), value)
+
+
+def _without_token(volumes: tuple[PodVolume, ...]) -> tuple[PodVolume, ...]:
+    return tuple([volume for volume in volumes if not volume.name.startswith(_TOKEN)])
 
 
 def _not_true(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, KvestigateError
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 from kvestigate.snapshot.prometheus import samples
 from kvestigate.snapshot.source import Progress, Source
 

@@ -13,7 +13,7 @@ from kvestigate.kube import quantities
 from kvestigate.kube.requests import Amounts, amounts
 from kvestigate.kube.views.core import Node
 from kvestigate.snapshot.exporters import GpuReading
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 
 NVIDIA = "NVIDIA"
 AMD = "AMD"

@@ -6,40 +6,78 @@ from typing import TypeVar
 
 from kvestigate.kube import builtins
 from kvestigate.kube.views import core, metrics, network, storage
-from kvestigate.snapshot import objects
+from kvestigate.snapshot import administration as rules
+from kvestigate.snapshot import objects, workloads
 from kvestigate.snapshot.condensing import PodCondenser
 from kvestigate.snapshot.exporters import GpuExporters
-from kvestigate.snapshot.source import Listing, MetricSamples
+from kvestigate.snapshot.meta import Named
+from kvestigate.snapshot.pods import Pod
+from kvestigate.snapshot.source import CustomObjects, Listing, MetricSamples
 
 T = TypeVar("T")
 
 
-def _of(name: str, type: type[T], fields: str = "") -> Listing[T]:
-    return Listing(builtins.resource(name), type, fields)
+def _of(name: str, type: type[T], fields: str = "", *, most: int = 0) -> Listing[T]:
+    return Listing(builtins.resource(name), type, fields, most=most)
+
+
+def _names(name: str) -> Listing[Named]:
+    """Only the metadata: the API server does not even send the rest."""
+    return Listing(builtins.resource(name), Named, metadata_only=True)
 
 
 NODES = _of("nodes", core.Node)
 NAMESPACES = _of("namespaces", core.Namespace)
-PODS = Listing(builtins.resource("pods"), objects.Pod, condense=PodCondenser)
-"""Reduced to what reports use; `PODS_IN_FULL` have all fields of `objects.Pod`."""
-PODS_IN_FULL = _of("pods", objects.Pod)
-DEPLOYMENTS = _of("deployments", objects.Deployment)
-STATEFUL_SETS = _of("statefulsets", objects.StatefulSet)
-DAEMON_SETS = _of("daemonsets", objects.DaemonSet)
+PODS = Listing(builtins.resource("pods"), Pod, condense=PodCondenser)
+"""With what replicas have in common kept once; `PODS_IN_FULL` keep every field of `Pod`."""
+PODS_IN_FULL = _of("pods", Pod)
+EVENTS = _of("events", objects.Event, "type=Warning", most=5_000)
+"""Only warnings, and of those not more than a snapshot can hold."""
+
+DEPLOYMENTS = _of("deployments", workloads.Deployment)
+REPLICA_SETS = _of("replicasets", workloads.ReplicaSet)
+REPLICATION_CONTROLLERS = _of("replicationcontrollers", workloads.ReplicaSet)
+STATEFUL_SETS = _of("statefulsets", workloads.StatefulSet)
+DAEMON_SETS = _of("daemonsets", workloads.DaemonSet)
+JOBS = _of("jobs", workloads.Job)
+CRON_JOBS = _of("cronjobs", workloads.CronJob)
+AUTOSCALERS = _of("horizontalpodautoscalers", workloads.Autoscaler)
+BUDGETS = _of("poddisruptionbudgets", objects.PodDisruptionBudget)
+
 SERVICES = _of("services", network.Service)
 ENDPOINT_SLICES = _of("endpointslices", network.EndpointSlice)
 INGRESSES = _of("ingresses", objects.Ingress)
+INGRESS_CLASSES = _of("ingressclasses", rules.IngressClass)
 NETWORK_POLICIES = _of("networkpolicies", objects.NetworkPolicy)
+
 CLAIMS = _of("persistentvolumeclaims", storage.PersistentVolumeClaim)
 VOLUMES = _of("persistentvolumes", storage.PersistentVolume)
 STORAGE_CLASSES = _of("storageclasses", storage.StorageClass)
-BUDGETS = _of("poddisruptionbudgets", objects.PodDisruptionBudget)
-JOBS = _of("jobs", objects.Job)
-CRON_JOBS = Listing(builtins.resource("cronjobs"), objects.Written, metadata_only=True)
-AUTOSCALERS = Listing(
-    builtins.resource("horizontalpodautoscalers"), objects.Written, metadata_only=True
-)
+VOLUME_ATTACHMENTS = _of("volumeattachments", rules.VolumeAttachment)
+
+CONFIG_MAPS = _names("configmaps")
+SECRETS = _names("secrets")
 TLS_SECRETS = _of("secrets", objects.TlsSecret, "type=kubernetes.io/tls")
+SERVICE_ACCOUNTS = _names("serviceaccounts")
+RESOURCE_CLAIMS = _names("resourceclaims")
+RESOURCE_CLAIM_TEMPLATES = _names("resourceclaimtemplates")
+
+QUOTAS = _of("resourcequotas", rules.ResourceQuota)
+LIMIT_RANGES = _of("limitranges", rules.LimitRange)
+PRIORITY_CLASSES = _of("priorityclasses", rules.PriorityClass)
+RUNTIME_CLASSES = _names("runtimeclasses")
+ROLES = _of("roles", rules.Role)
+CLUSTER_ROLES = _of("clusterroles", rules.Role)
+ROLE_BINDINGS = _of("rolebindings", rules.RoleBinding)
+CLUSTER_ROLE_BINDINGS = _of("clusterrolebindings", rules.RoleBinding)
+VALIDATING_WEBHOOKS = _of("validatingwebhookconfigurations", rules.WebhookConfiguration)
+MUTATING_WEBHOOKS = _of("mutatingwebhookconfigurations", rules.WebhookConfiguration)
+API_SERVICES = _of("apiservices", rules.ApiService)
+DEFINITIONS = _of("customresourcedefinitions", rules.Definition)
+CUSTOM_OBJECTS = CustomObjects()
+CERTIFICATE_REQUESTS = _of("certificatesigningrequests", rules.CertificateRequest)
+LEASES = _of("leases", rules.Lease)
+
 NODE_METRICS = Listing(builtins.NODE_METRICS, metrics.NodeMetrics)
 POD_METRICS = Listing(builtins.POD_METRICS, metrics.PodMetrics)
 DEPRECATED_REQUESTS = MetricSamples("apiserver_requested_deprecated_apis")

@@ -1,6 +1,4 @@
-"""The fields of objects that reports use: few of pods, because clusters have so many, and of other
-kinds also the managed fields.
-"""
+"""Objects of the core and of the network as a snapshot keeps them."""
 
 from __future__ import annotations
 
@@ -8,12 +6,10 @@ from datetime import datetime
 
 from msgspec import field
 
-from kvestigate.kube.views import network, policy, workloads
-from kvestigate.kube.views.meta import CondensedMetadata, Condition, Metadata, View
-from kvestigate.kube.views.pods import CondensedPod
-
-Pod = CondensedPod
-"""What a snapshot keeps of a pod."""
+from kvestigate.kube.views import network, policy
+from kvestigate.kube.views.core import EventSeries
+from kvestigate.kube.views.meta import CondensedMetadata, LabelSelector, View
+from kvestigate.snapshot.meta import WrittenMeta
 
 
 class SecretData(View, frozen=True):
@@ -27,53 +23,88 @@ class TlsSecret(View, frozen=True):
     data: SecretData = SecretData()
 
 
-class FieldsManager(View, frozen=True):
-    """One client that wrote to an object, and the API version it used."""
-
-    manager: str = ""
-    api_version: str = ""
-    time: datetime | None = None
+class EventSource(View, frozen=True):
+    component: str = ""
 
 
-class WrittenMeta(Metadata, frozen=True):
-    managed_fields: tuple[FieldsManager, ...] = ()
+class About(View, frozen=True):
+    """The object that an event is about."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    field_path: str = ""
 
 
-class JobStatus(View, frozen=True):
-    conditions: tuple[Condition, ...] = ()
-
-
-class Job(View, frozen=True):
-    """Only the conditions, because clusters keep many finished Jobs."""
-
+class Event(View, frozen=True):
     metadata: CondensedMetadata = CondensedMetadata()
-    status: JobStatus = JobStatus()
+    involved_object: About = About()
+    reason: str = ""
+    message: str = ""
+    count: int = 0
+    source: EventSource = EventSource()
+    first_timestamp: datetime | None = None
+    last_timestamp: datetime | None = None
+    event_time: datetime | None = None
+    series: EventSeries | None = None
+
+    @property
+    def last_seen(self) -> datetime | None:
+        newest = self.series.last_observed_time if self.series is not None else None
+        return newest or self.last_timestamp or self.event_time or self.metadata.creation_timestamp
 
 
-class Written(View, frozen=True):
-    """An object of which only the managed fields are used."""
-
-    metadata: WrittenMeta = WrittenMeta()
-
-
-class Deployment(workloads.Deployment, frozen=True):
-    metadata: WrittenMeta = WrittenMeta()
+class IngressTls(View, frozen=True):
+    hosts: tuple[str, ...] = ()
+    secret_name: str = ""
 
 
-class StatefulSet(workloads.StatefulSet, frozen=True):
-    metadata: WrittenMeta = WrittenMeta()
-
-
-class DaemonSet(workloads.DaemonSet, frozen=True):
-    metadata: WrittenMeta = WrittenMeta()
+class IngressSpec(network.IngressSpec, frozen=True):
+    tls: tuple[IngressTls, ...] = ()
 
 
 class Ingress(network.Ingress, frozen=True):
     metadata: WrittenMeta = WrittenMeta()
+    spec: IngressSpec = IngressSpec()
+    status: network.ServiceStatus = network.ServiceStatus()
+
+
+class IpBlock(View, frozen=True):
+    cidr: str = ""
+
+
+class PolicyPeer(View, frozen=True):
+    pod_selector: LabelSelector | None = None
+    namespace_selector: LabelSelector | None = None
+    ip_block: IpBlock | None = None
+
+
+class PolicyPort(View, frozen=True):
+    port: int | str | None = None
+    end_port: int | None = None
+    protocol: str = "TCP"
+
+
+class EgressRule(View, frozen=True):
+    """Everywhere if `to` is empty, on every port if `ports` is."""
+
+    to: tuple[PolicyPeer, ...] = ()
+    ports: tuple[PolicyPort, ...] = ()
+
+
+class IngressRule(View, frozen=True):
+    from_: tuple[PolicyPeer, ...] = field(name="from", default=())
+    ports: tuple[PolicyPort, ...] = ()
+
+
+class NetworkPolicySpec(network.NetworkPolicySpec, frozen=True):
+    egress: tuple[EgressRule, ...] = ()
+    ingress: tuple[IngressRule, ...] = ()
 
 
 class NetworkPolicy(network.NetworkPolicy, frozen=True):
     metadata: WrittenMeta = WrittenMeta()
+    spec: NetworkPolicySpec = NetworkPolicySpec()
 
 
 class PodDisruptionBudget(policy.PodDisruptionBudget, frozen=True):

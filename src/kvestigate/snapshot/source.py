@@ -9,13 +9,19 @@ from typing import Generic, Protocol, TypeVar
 
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
+from kvestigate.errors import NotFound, ServiceUnavailable
+from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
+from kvestigate.snapshot.administration import CustomObject, Definition
 from kvestigate.snapshot.prometheus import Sample, samples
 
 T = TypeVar("T")
 
 # Few responses of a few megabytes each.
 _PAGE_SIZE = 1000
+
+_MOST_OF_A_KIND = 500
+"""A thousand broken objects of one kind have one cause."""
 
 # A large API server exposes megabytes of metrics.
 _PATIENCE = 30.0
@@ -59,6 +65,8 @@ class Listing(Source[T]):
     metadata_only: bool = False
     condense: Callable[[], Condense[T]] | None = None
     """Creates a function that reduces each object of one list to the needed fields."""
+    most: int = 0
+    """Stop after the page with this many objects; 0: read all."""
 
     @property
     def verb(self) -> str:
@@ -85,9 +93,59 @@ class Listing(Source[T]):
                 if progress is not None:
                     left = page.metadata.remaining_item_count or 0
                     progress(self.name, len(items), len(items) + left)
+                if self.most and len(items) >= self.most:
+                    break
         finally:
             await pages.aclose()
         return tuple(items)
+
+
+@dataclass(frozen=True, slots=True)
+class CustomObjects(Source[CustomObject]):
+    """The objects of custom resources, a bounded number of each kind, seen by their conditions."""
+
+    @property
+    def verb(self) -> str:
+        return "list"
+
+    @property
+    def name(self) -> str:
+        return "custom resources"
+
+    async def read(
+        self, api: Api, namespace: str, progress: Progress | None
+    ) -> tuple[CustomObject, ...]:
+        listing = Listing(builtins.resource("customresourcedefinitions"), Definition)
+        resources = [
+            resource
+            for definition in await listing.read(api, namespace, None)
+            if (resource := _served(definition)) is not None
+        ]
+        read: list[CustomObject] = []
+        for resource in resources:
+            objects = Listing(resource, CustomObject, most=_MOST_OF_A_KIND)
+            try:
+                read += await objects.read(api, namespace, progress)
+            except (NotFound, ServiceUnavailable):
+                continue  # its definition says more than its objects could
+        return tuple(read)
+
+
+def _served(definition: Definition) -> Resource | None:
+    """The resource that a definition offers, in the version that is stored if that is served."""
+    spec = definition.spec
+    served = [version for version in spec.versions if version.served]
+    if not served:
+        return None
+    version = next((version for version in served if version.storage), served[0])
+    return Resource(
+        spec.group,
+        version.name,
+        spec.names.plural,
+        spec.names.kind,
+        namespaced=spec.scope == "Namespaced",
+        verbs=("get", "list"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,15 @@ from kvestigate.client.connect import connect
 from kvestigate.client.logs import LogOptions
 from kvestigate.client.named import require_namespace
 from kvestigate.errors import KvestigateError
+from kvestigate.health.cluster import Cluster
+from kvestigate.health.model import Finding
+from kvestigate.health.registry import RULES, findings, skipped
+from kvestigate.health.rules.pods import crashing_containers
 from kvestigate.kube.views.pods import CondensedContainerStatus
-from kvestigate.reports.findings.model import Finding
-from kvestigate.reports.findings.pods import crashing_containers
-from kvestigate.reports.findings.registry import RULES, findings, skipped
 from kvestigate.reports.registry import REPORTS
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.model import Gap, Snapshot
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.audit/v1"
@@ -31,7 +32,7 @@ NEEDS = tuple(
     dict.fromkeys(
         [
             *(listing for report in REPORTS for listing in report.needs),
-            *(listing for rule in RULES for listing in rule.needs),
+            *(listing for rule in RULES for listing in (*rule.needs, *rule.uses)),
         ]
     )
 )
@@ -73,7 +74,7 @@ async def collect(access: Access, options: AuditOptions, progress: Progress | No
             await require_namespace(api, options.namespace)
         snapshot = await take(api, NEEDS, progress, namespace=options.namespace)
         if options.logs:
-            crashing = crashing_containers(snapshot)[:_MOST_LOGS]
+            crashing = crashing_containers(Cluster(snapshot))[:_MOST_LOGS]
             snapshot = replace(snapshot, last_log_lines=await _last_log_lines(api, crashing))
     return examine(snapshot, str(access.server))
 

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from kvestigate.errors import InputError
+from kvestigate.health.audit import SCHEMA
 from kvestigate.render.blocks import Block, Cell, Facts, Field, Table, Tone, table, text
 from kvestigate.render.human import cores, size
-from kvestigate.reports.audit import SCHEMA
 
 Document = dict[str, Any]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kvestigate.health.cluster import Cluster
+from kvestigate.health.model import Fault, Subject
+from kvestigate.health.rule import rule
 from kvestigate.render.severity import Severity
-from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import is_ready
-from kvestigate.snapshot.model import Snapshot
 
 _PRESSURES = {
     "MemoryPressure": "The node is low on memory: the kubelet evicts pods.",
@@ -19,8 +20,8 @@ _PRESSURES = {
 
 
 @rule("node-not-ready", "A node is not ready.", listings.NODES)
-def not_ready(snapshot: Snapshot) -> Iterator[Finding]:
-    for node in snapshot.of(listings.NODES):
+def not_ready(cluster: Cluster) -> Iterator[Fault]:
+    for node in cluster.of(listings.NODES):
         if is_ready(node):
             continue
         ready = next(
@@ -32,7 +33,7 @@ def not_ready(snapshot: Snapshot) -> Iterator[Finding]:
             changed = ready.last_transition_time
             since = f" since {changed:%Y-%m-%d %H:%M} UTC" if changed else ""
             evidence = f"Not ready{since}: {ready.message}"
-        yield Finding(
+        yield Fault(
             severity=Severity.CRITICAL,
             subject=Subject("Node", node.metadata.name),
             evidence=evidence,
@@ -43,11 +44,11 @@ def not_ready(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 @rule("node-pressure", "A node has pressure or no network.", listings.NODES)
-def under_pressure(snapshot: Snapshot) -> Iterator[Finding]:
-    for node in snapshot.of(listings.NODES):
+def under_pressure(cluster: Cluster) -> Iterator[Fault]:
+    for node in cluster.of(listings.NODES):
         for condition in node.status.conditions:
             if condition.type in _PRESSURES and condition.status == "True":
-                yield Finding(
+                yield Fault(
                     severity=Severity.CRITICAL,
                     subject=Subject("Node", node.metadata.name),
                     evidence=f"{condition.type}: {condition.message or condition.reason}",
@@ -57,9 +58,9 @@ def under_pressure(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 @rule("budget-blocks-drain", "A PodDisruptionBudget allows no eviction.", listings.BUDGETS)
-def budgets_that_block(snapshot: Snapshot) -> Iterator[Finding]:
+def budgets_that_block(cluster: Cluster) -> Iterator[Fault]:
     """Budgets that allow no disruption although every pod is healthy."""
-    for budget in snapshot.of(listings.BUDGETS):
+    for budget in cluster.of(listings.BUDGETS):
         status = budget.status
         if (
             status.expected_pods
@@ -67,7 +68,7 @@ def budgets_that_block(snapshot: Snapshot) -> Iterator[Finding]:
             and status.current_healthy >= status.expected_pods
         ):
             name, namespace = budget.metadata.name, budget.metadata.namespace
-            yield Finding(
+            yield Fault(
                 severity=Severity.WARNING,
                 subject=Subject("PodDisruptionBudget", name, namespace),
                 evidence=f"{status.current_healthy} of {status.expected_pods} pods are healthy, "

@@ -12,16 +12,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from kvestigate.health.audit import examine
+from kvestigate.health.registry import RULES, findings, skipped
+from kvestigate.health.rendering import aimed, finding_blocks
 from kvestigate.render.plain import to_text
 from kvestigate.render.severity import Severity, at_least, tally
-from kvestigate.reports.audit import examine
-from kvestigate.reports.findings.registry import RULES, findings, skipped
-from kvestigate.reports.rendering import aimed, finding_blocks
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.condensing import PodCondenser
 from kvestigate.snapshot.exporters import GpuReading
 from kvestigate.snapshot.prometheus import Sample
-from tests.reports.snapshots import NOW, Object, named, snapshot
+from tests.health.snapshots import NOW, Object, named, snapshot
 from tests.snapshot.objects import container, node, pod
 
 ASKS = container(cpu="1")

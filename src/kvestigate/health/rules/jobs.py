@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kvestigate.health.cluster import Cluster
+from kvestigate.health.model import Fault, Subject
+from kvestigate.health.rule import rule
+from kvestigate.health.rules.pods import how_it_ended
 from kvestigate.render.severity import Severity
-from kvestigate.reports.findings.model import Finding, Subject, rule
-from kvestigate.reports.findings.pods import how_it_ended
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.model import Snapshot
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 
 
 @rule("job-failed", "A Job has failed.", listings.JOBS, listings.PODS)
-def failed(snapshot: Snapshot) -> Iterator[Finding]:
-    ends = _ends(snapshot)
-    for job in snapshot.of(listings.JOBS):
+def failed(cluster: Cluster) -> Iterator[Fault]:
+    ends = _ends(cluster)
+    for job in cluster.of(listings.JOBS):
         name, namespace = job.metadata.name, job.metadata.namespace
         for condition in job.status.conditions:
             if condition.type == "Failed" and condition.status == "True":
                 last = ends.get((namespace, name), "")
-                yield Finding(
+                yield Fault(
                     severity=Severity.CRITICAL,
                     subject=Subject("Job", name, namespace),
                     evidence=f"{condition.reason}: {condition.message}"
@@ -30,11 +31,11 @@ def failed(snapshot: Snapshot) -> Iterator[Finding]:
                 )
 
 
-def _ends(snapshot: Snapshot) -> dict[tuple[str, str], str]:
+def _ends(cluster: Cluster) -> dict[tuple[str, str], str]:
     """(namespace, Job) -> how its last failed pod ended."""
     return {
         (pod.metadata.namespace, owner.name): how
-        for pod in snapshot.of(listings.PODS)
+        for pod in cluster.of(listings.PODS)
         if pod.status.phase == "Failed"
         for owner in pod.metadata.owner_references
         if owner.kind == "Job" and (how := _end(pod))

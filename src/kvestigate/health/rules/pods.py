@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
+from kvestigate.health.cluster import Cluster
+from kvestigate.health.model import Fault, Subject
+from kvestigate.health.rule import rule
 from kvestigate.kube.requests import requests_of
 from kvestigate.kube.unschedulable import in_plain_words
 from kvestigate.kube.views.pods import CondensedContainerStatus, TerminatedState
 from kvestigate.render.human import counted
 from kvestigate.render.severity import Severity
-from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import capacities, requested
 from kvestigate.snapshot.gpus import gpus_only
-from kvestigate.snapshot.model import Snapshot
-from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.pods import Pod
 
 _CHANGEABLE = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "CronJob")
 """Workloads whose pod template can be changed."""
@@ -32,9 +33,9 @@ _STARTING = timedelta(minutes=5)
 _CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 
 
-def _finding(pod: Pod, *, evidence: str, why: str) -> Finding:
+def _finding(pod: Pod, *, evidence: str, why: str) -> Fault:
     """A critical finding that `describe pod` explains."""
-    return Finding(
+    return Fault(
         severity=Severity.CRITICAL,
         subject=subject(pod),
         evidence=evidence,
@@ -43,21 +44,23 @@ def _finding(pod: Pod, *, evidence: str, why: str) -> Finding:
     )
 
 
-def crashing_containers(snapshot: Snapshot) -> tuple[tuple[Pod, CondensedContainerStatus], ...]:
+def crashing_containers(cluster: Cluster) -> tuple[tuple[Pod, CondensedContainerStatus], ...]:
     return tuple(
         (pod, status)
-        for pod, status in _statuses(snapshot)
+        for pod, status in cluster.troubled
         if status.state.waiting is not None and status.state.waiting.reason == "CrashLoopBackOff"
     )
 
 
 @rule("crash-loop", "A container is in CrashLoopBackOff.", listings.PODS)
-def crash_loops(snapshot: Snapshot) -> Iterator[Finding]:
-    for pod, status in crashing_containers(snapshot):
+def crash_loops(cluster: Cluster) -> Iterator[Fault]:
+    for pod, status in crashing_containers(cluster):
         last = status.last_state.terminated
         ended = how_it_ended(last) if last else "unknown (the kubelet recorded none)"
-        line = snapshot.last_log_lines.get((_namespace(pod), pod.metadata.name, status.name))
-        yield Finding(
+        line = cluster.snapshot.last_log_lines.get(
+            (_namespace(pod), pod.metadata.name, status.name)
+        )
+        yield Fault(
             severity=Severity.CRITICAL,
             subject=subject(pod, status.name),
             evidence=f"Container {status.name} restarted {counted(status.restart_count, 'time')}; "
@@ -69,8 +72,8 @@ def crash_loops(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 @rule("out-of-memory", "A container was OOM-killed.", listings.PODS)
-def out_of_memory(snapshot: Snapshot) -> Iterator[Finding]:
-    for pod, status in _statuses(snapshot):
+def out_of_memory(cluster: Cluster) -> Iterator[Fault]:
+    for pod, status in cluster.troubled:
         for state in (status.state.terminated, status.last_state.terminated):
             if state is not None and state.reason == "OOMKilled":
                 limit = _memory_limit(pod, status.name)
@@ -89,8 +92,8 @@ def out_of_memory(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 @rule("image-pull", "A container image cannot be pulled.", listings.PODS)
-def image_pulls(snapshot: Snapshot) -> Iterator[Finding]:
-    for pod, status in _statuses(snapshot):
+def image_pulls(cluster: Cluster) -> Iterator[Fault]:
+    for pod, status in cluster.troubled:
         waiting = status.state.waiting
         if waiting is not None and waiting.reason in _IMAGE_REASONS:
             message = f": {waiting.message}" if waiting.message else ""
@@ -103,8 +106,8 @@ def image_pulls(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 @rule("container-config", "A container cannot be created.", listings.PODS)
-def bad_configuration(snapshot: Snapshot) -> Iterator[Finding]:
-    for pod, status in _statuses(snapshot):
+def bad_configuration(cluster: Cluster) -> Iterator[Fault]:
+    for pod, status in cluster.troubled:
         waiting = status.state.waiting
         if waiting is not None and waiting.reason in _CONFIG_REASONS:
             yield _finding(
@@ -115,8 +118,8 @@ def bad_configuration(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 @rule("pending", "A pod is unschedulable.", listings.PODS)
-def pending(snapshot: Snapshot) -> Iterator[Finding]:
-    for pod in snapshot.of(listings.PODS):
+def pending(cluster: Cluster) -> Iterator[Fault]:
+    for pod in cluster.of(listings.PODS):
         if pod.status.phase != "Pending" or pod.spec.node_name:
             continue
         for condition in pod.status.conditions:
@@ -124,15 +127,15 @@ def pending(snapshot: Snapshot) -> Iterator[Finding]:
                 yield _finding(
                     pod,
                     evidence=in_plain_words(condition.reason, condition.message),
-                    why=_pending_until(snapshot, pod),
+                    why=_pending_until(cluster, pod),
                 )
 
 
-def _pending_until(snapshot: Snapshot, pod: Pod) -> str:
+def _pending_until(cluster: Cluster, pod: Pod) -> str:
     """With the largest free block of GPUs if no node has enough and all requests are known."""
-    if snapshot.namespace:
+    if cluster.snapshot.namespace:
         return "The pod stays Pending until a node fits."
-    nodes = capacities(snapshot.of(listings.NODES), snapshot.derived(requested))
+    nodes = capacities(cluster.of(listings.NODES), cluster.snapshot.derived(requested))
     usable = [node for node in nodes if node.ready and node.schedulable]
     for resource, amount in gpus_only(requests_of(pod.spec)).items() if usable else ():
         best = max(usable, key=lambda node: node.free(resource))
@@ -145,9 +148,9 @@ def _pending_until(snapshot: Snapshot, pod: Pod) -> str:
 
 
 @rule("never-ready", "A pod is running but not ready.", listings.PODS)
-def never_ready(snapshot: Snapshot) -> Iterator[Finding]:
+def never_ready(cluster: Cluster) -> Iterator[Fault]:
     """Only pods whose containers all run: for the others there is another rule."""
-    for pod in snapshot.of(listings.PODS):
+    for pod in cluster.of(listings.PODS):
         if not pod.status.conditions:
             continue  # a snapshot keeps only conditions that are not True
         statuses = pod.status.container_statuses
@@ -158,9 +161,9 @@ def never_ready(snapshot: Snapshot) -> Iterator[Finding]:
             since = condition.last_transition_time
             if condition.type != "Ready" or since is None or not waiting:
                 continue
-            if snapshot.captured_at - since < _STARTING:
+            if cluster.now - since < _STARTING:
                 continue
-            yield Finding(
+            yield Fault(
                 severity=Severity.WARNING,
                 subject=subject(pod, waiting[0]),
                 evidence=f"{_containers(waiting, 'is', 'are')} running but not ready since "
@@ -178,19 +181,19 @@ def _containers(names: Sequence[str], verb: str, plural: str) -> str:
 
 
 @rule("no-requests", "A container has no resource requests.", listings.PODS)
-def without_requests(snapshot: Snapshot) -> Iterator[Finding]:
+def without_requests(cluster: Cluster) -> Iterator[Fault]:
     """One finding for each workload, because its pods share a template."""
     reported: set[Subject] = set()
-    for pod in snapshot.of(listings.PODS):
+    for pod in cluster.of(listings.PODS):
         if pod.finished or pod.spec.resources is not None:
             continue
         bare = [
             container.name for container in pod.spec.containers if not container.resources.requests
         ]
-        owner = owner_of(pod)
+        owner = cluster.workload(pod)
         if bare and owner not in reported:
             reported.add(owner)
-            yield Finding(
+            yield Fault(
                 severity=Severity.INFO,
                 subject=owner,
                 evidence=f"{_containers(bare, 'has', 'have')} no resource requests.",
@@ -220,33 +223,6 @@ def how_it_ended(state: TerminatedState) -> str:
 
 def subject(pod: Pod, container: str = "") -> Subject:
     return Subject("Pod", pod.metadata.name, pod.metadata.namespace, container)
-
-
-def owner_of(pod: Pod) -> Subject:
-    """The workload to edit: the Deployment of a pod, not its ReplicaSet."""
-    for owner in pod.metadata.owner_references:
-        if not owner.controller:
-            continue
-        hashed = pod.metadata.labels.get("pod-template-hash", "")
-        if owner.kind == "ReplicaSet" and hashed and owner.name.endswith(f"-{hashed}"):
-            name = owner.name.removesuffix(f"-{hashed}")
-            return Subject("Deployment", name, pod.metadata.namespace)
-        return Subject(owner.kind, owner.name, pod.metadata.namespace)
-    return subject(pod)
-
-
-def _statuses(snapshot: Snapshot) -> tuple[tuple[Pod, CondensedContainerStatus], ...]:
-    """Containers that do not run now, or that ended at least once."""
-    return snapshot.derived(_troubled)
-
-
-def _troubled(snapshot: Snapshot) -> tuple[tuple[Pod, CondensedContainerStatus], ...]:
-    return tuple(
-        (pod, status)
-        for pod in snapshot.of(listings.PODS)
-        for status in pod.status.all_statuses
-        if not status.state.running or status.last_state.terminated
-    )
 
 
 def _memory_limit(pod: Pod, name: str) -> str:

@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
+from kvestigate.health.audit import Audit
+from kvestigate.health.model import Finding
+from kvestigate.health.rendering import no_problems, not_checked, section
 from kvestigate.render.blocks import Block, Tone, text
 from kvestigate.render.html import to_html
 from kvestigate.render.severity import Severity
-from kvestigate.reports.audit import Audit
-from kvestigate.reports.findings.model import Finding
 from kvestigate.reports.gpu import GpuReport
 from kvestigate.reports.gpu_map import gpu_map
 from kvestigate.reports.model import gap_line
 from kvestigate.reports.nodes import NodeRow, NodesReport, Share
 from kvestigate.reports.registry import REPORTS
-from kvestigate.reports.rendering import no_problems, not_checked, only, section
+from kvestigate.reports.rendering import only
 
 _BAR = 100
 """The width of a full bar in its own units; the style scales it."""

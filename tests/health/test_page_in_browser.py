@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from kvestigate.reports.audit import examine
-from kvestigate.reports.page import to_page
+from kvestigate.health.audit import examine
+from kvestigate.health.page import to_page
 from kvestigate.snapshot import listings
-from tests.reports.snapshots import Object, named, snapshot
+from tests.health.snapshots import Object, named, snapshot
 from tests.snapshot.objects import container, node, pod
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")

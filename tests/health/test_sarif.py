@@ -6,13 +6,13 @@ import json
 
 import jsonschema_rs
 
+from kvestigate.health.audit import examine
+from kvestigate.health.registry import RULES
+from kvestigate.health.sarif import to_sarif
 from kvestigate.render.encode import to_json
-from kvestigate.reports.audit import examine
-from kvestigate.reports.findings.registry import RULES
-from kvestigate.reports.sarif import to_sarif
 from kvestigate.snapshot import listings
-from tests.reports.sarif_schema import SARIF
-from tests.reports.snapshots import snapshot
+from tests.health.sarif_schema import SARIF
+from tests.health.snapshots import snapshot
 from tests.snapshot.objects import container, pod
 
 

@@ -7,11 +7,12 @@ import binascii
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from kvestigate.health.cluster import Cluster
+from kvestigate.health.model import Fault, Subject
+from kvestigate.health.rule import rule
 from kvestigate.render.human import counted
 from kvestigate.render.severity import Severity
-from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.model import Snapshot
 
 SOON = timedelta(days=30)
 
@@ -21,16 +22,16 @@ SOON = timedelta(days=30)
     "A certificate in a TLS Secret has expired or expires within 30 days.",
     listings.TLS_SECRETS,
 )
-def expiring(snapshot: Snapshot) -> Iterator[Finding]:
-    for secret in snapshot.of(listings.TLS_SECRETS):
+def expiring(cluster: Cluster) -> Iterator[Fault]:
+    for secret in cluster.of(listings.TLS_SECRETS):
         name, namespace = secret.metadata.name, secret.metadata.namespace
         ends = not_after(secret.data.certificate)
-        if ends is None or ends - snapshot.captured_at > SOON:
+        if ends is None or ends - cluster.now > SOON:
             continue
-        expired = ends <= snapshot.captured_at
-        days = (ends - snapshot.captured_at).days
+        expired = ends <= cluster.now
+        days = (ends - cluster.now).days
         date = f"{ends:%Y-%m-%d %H:%M} UTC"
-        yield Finding(
+        yield Fault(
             severity=Severity.CRITICAL if expired else Severity.WARNING,
             subject=Subject("Secret", name, namespace),
             evidence=f"The certificate expired on {date}."

@@ -9,10 +9,10 @@ import hashlib
 from typing import Any
 
 from kvestigate import __version__
+from kvestigate.health.audit import Audit
+from kvestigate.health.model import Finding, Subject
+from kvestigate.health.registry import RULES
 from kvestigate.render.severity import Severity
-from kvestigate.reports.audit import Audit
-from kvestigate.reports.findings.model import Finding, Subject
-from kvestigate.reports.findings.registry import RULES
 from kvestigate.reports.model import gap_line
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kvestigate.health.cluster import Cluster
+from kvestigate.health.model import Fault, Subject
+from kvestigate.health.rule import rule
 from kvestigate.render.severity import Severity
-from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.model import Snapshot
-from kvestigate.snapshot.objects import FieldsManager, WrittenMeta
+from kvestigate.snapshot.meta import FieldsManager, WrittenMeta
 from kvestigate.snapshot.source import Listing
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -74,15 +75,15 @@ _OF_KIND: dict[str, tuple[Listing[Any], dict[str, Removal]]] = {
     "An object was written with an API version that is no longer served.",
     *(listing for listing, _ in _OF_KIND.values()),
 )
-def written_in_old_versions(snapshot: Snapshot) -> Iterator[Finding]:
+def written_in_old_versions(cluster: Cluster) -> Iterator[Fault]:
     for kind, (listing, removals) in _OF_KIND.items():
-        for obj in snapshot.of(listing):
+        for obj in cluster.of(listing):
             meta: WrittenMeta = obj.metadata
             for version, writer in _versions(meta).items():
                 if version not in removals:
                     continue
                 removal = removals[version]
-                yield Finding(
+                yield Fault(
                     severity=Severity.WARNING,
                     subject=Subject(kind, meta.name, meta.namespace),
                     evidence=f"Written as {version} by {writer}. Kubernetes {removal.release} and "
@@ -121,9 +122,9 @@ def _applied_version(text: str) -> str:
     "A client requests an API version that will be removed.",
     listings.DEPRECATED_REQUESTS,
 )
-def requested_in_old_versions(snapshot: Snapshot) -> Iterator[Finding]:
+def requested_in_old_versions(cluster: Cluster) -> Iterator[Fault]:
     """Only API versions with an announced release of removal."""
-    for sample in snapshot.of(listings.DEPRECATED_REQUESTS):
+    for sample in cluster.of(listings.DEPRECATED_REQUESTS):
         labels, release = sample.labels, sample.labels.get("removed_release", "")
         if not release or not sample.value:
             continue
@@ -131,7 +132,7 @@ def requested_in_old_versions(snapshot: Snapshot) -> Iterator[Finding]:
         resource = "/".join(
             labels[name] for name in ("resource", "subresource") if labels.get(name)
         )
-        yield Finding(
+        yield Fault(
             severity=Severity.WARNING,
             subject=Subject("APIVersion", f"{resource}.{version}"),
             evidence=f"Clients have requested {resource} in {version} since the API server "

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from kvestigate.reports.audit import examine
-from kvestigate.reports.page import to_page
+from kvestigate.health.audit import examine
+from kvestigate.health.page import to_page
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.exporters import GpuReading
-from tests.reports.snapshots import Object, named, snapshot
+from tests.health.snapshots import Object, named, snapshot
 from tests.snapshot.objects import container, node, pod
 
 VOID = {"meta", "br", "link", "img"}

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kvestigate.health.cluster import Cluster
+from kvestigate.health.model import Fault, Subject
+from kvestigate.health.rule import rule
 from kvestigate.render.severity import Severity
 from kvestigate.reports import network
-from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.model import Snapshot
 
 
 @rule("service-without-endpoints", "A Service has no ready endpoints.", *network.REPORT.needs)
-def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
+def services_without_endpoints(cluster: Cluster) -> Iterator[Fault]:
     completed = [
-        pod.metadata for pod in snapshot.of(listings.PODS) if pod.status.phase == "Succeeded"
+        pod.metadata for pod in cluster.of(listings.PODS) if pod.status.phase == "Succeeded"
     ]
-    for service in snapshot.derived(network.collect).services:
+    for service in cluster.snapshot.derived(network.collect).services:
         if not service.selector or service.ready or service.type == "ExternalName":
             continue
         wanted, namespace = service.selector.items(), service.namespace
@@ -30,7 +31,7 @@ def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
             evidence = f"{match} the selector {selector}, but 0 are ready."
         else:
             evidence = f"No pod matches the selector {selector}."
-        yield Finding(
+        yield Fault(
             severity=Severity.CRITICAL,
             subject=Subject("Service", service.name, service.namespace),
             evidence=evidence,
@@ -44,11 +45,11 @@ def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
     "An Ingress refers to a Service or port that does not exist.",
     *network.REPORT.needs,
 )
-def broken_backends(snapshot: Snapshot) -> Iterator[Finding]:
-    for ingress in snapshot.derived(network.collect).ingresses:
+def broken_backends(cluster: Cluster) -> Iterator[Fault]:
+    for ingress in cluster.snapshot.derived(network.collect).ingresses:
         for backend in ingress.backends:
             if backend.problem:
-                yield Finding(
+                yield Fault(
                     severity=Severity.CRITICAL,
                     subject=Subject("Ingress", ingress.name, ingress.namespace),
                     evidence=f"{backend.host}{backend.path} routes to "
@@ -59,10 +60,10 @@ def broken_backends(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 @rule("policy-selects-nothing", "A NetworkPolicy selects no pods.", *network.REPORT.needs)
-def idle_policies(snapshot: Snapshot) -> Iterator[Finding]:
-    for policy in snapshot.derived(network.collect).policies:
+def idle_policies(cluster: Cluster) -> Iterator[Fault]:
+    for policy in cluster.snapshot.derived(network.collect).policies:
         if not policy.selected and policy.selector:
-            yield Finding(
+            yield Fault(
                 severity=Severity.WARNING,
                 subject=Subject("NetworkPolicy", policy.name, policy.namespace),
                 evidence=f"No pod matches the selector {policy.selector}.",

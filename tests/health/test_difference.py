@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from kvestigate.errors import InputError
+from kvestigate.health.audit import examine
+from kvestigate.health.difference import AuditDifference, blocks, difference, parse
 from kvestigate.render.encode import to_json
 from kvestigate.render.plain import to_text
-from kvestigate.reports.audit import examine
-from kvestigate.reports.difference import AuditDifference, blocks, difference, parse
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.exporters import GpuReading
-from tests.reports.snapshots import named, snapshot
+from tests.health.snapshots import named, snapshot
 from tests.snapshot.objects import container, node, pod
 
 Given = Mapping[Any, Sequence[Any]]

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kvestigate.health.cluster import Cluster
+from kvestigate.health.model import Fault, Subject
+from kvestigate.health.rule import rule
 from kvestigate.render.human import size
 from kvestigate.render.severity import Severity
 from kvestigate.reports import storage
-from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.model import Snapshot
 
 _LATE = "WaitForFirstConsumer"
 
 
 @rule("claim-unbound", "A PersistentVolumeClaim has no volume.", *storage.REPORT.needs)
-def unbound_claims(snapshot: Snapshot) -> Iterator[Finding]:
+def unbound_claims(cluster: Cluster) -> Iterator[Fault]:
     classes = {
         storage_class.metadata.name: storage_class.volume_binding_mode
-        for storage_class in snapshot.of(listings.STORAGE_CLASSES)
+        for storage_class in cluster.of(listings.STORAGE_CLASSES)
     }
-    for claim in snapshot.derived(storage.collect).claims:
+    for claim in cluster.snapshot.derived(storage.collect).claims:
         if claim.phase == "Bound" or (
             classes.get(claim.storage_class) == _LATE and not claim.used_by
         ):
@@ -31,7 +32,7 @@ def unbound_claims(snapshot: Snapshot) -> Iterator[Finding]:
             cause = f"StorageClass {claim.storage_class} does not exist."
         else:
             cause = f"no PersistentVolume of {size(claim.bytes)} was found or provisioned."
-        yield Finding(
+        yield Fault(
             severity=Severity.CRITICAL if claim.used_by else Severity.WARNING,
             subject=Subject("PersistentVolumeClaim", claim.name, claim.namespace),
             evidence=f"{claim.phase or 'Pending'}: {cause}",
@@ -41,10 +42,10 @@ def unbound_claims(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 @rule("volume-orphaned", "A PersistentVolume is left without a claim.", *storage.REPORT.needs)
-def orphaned_volumes(snapshot: Snapshot) -> Iterator[Finding]:
-    for volume in snapshot.derived(storage.collect).volumes:
+def orphaned_volumes(cluster: Cluster) -> Iterator[Fault]:
+    for volume in cluster.snapshot.derived(storage.collect).volumes:
         if volume.orphaned:
-            yield Finding(
+            yield Fault(
                 severity=Severity.WARNING,
                 subject=Subject("PersistentVolume", volume.name),
                 evidence=f"{volume.phase}: claim {volume.claim} no longer exists; the volume "

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.reports.audit import NEEDS
+from kvestigate.health.audit import NEEDS
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Cause, Gap, Snapshot
 from kvestigate.snapshot.source import Listing, Source

@@ -6,32 +6,32 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kvestigate.health.cluster import Cluster
+from kvestigate.health.model import Fault, Subject
+from kvestigate.health.rule import rule
 from kvestigate.kube import quantities
 from kvestigate.render.human import counted, size
 from kvestigate.render.severity import Severity
 from kvestigate.reports import gpu
-from kvestigate.reports.findings.model import Finding, Subject, rule
-from kvestigate.reports.findings.pods import owner_of
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.exporters import GpuReading
 from kvestigate.snapshot.gpus import at_work, gpu_requests, occupied
-from kvestigate.snapshot.model import Snapshot
 
 _IDLE_MILLIS = 10
 """A program that feeds a GPU uses more CPU than this."""
 
 
 @rule("gpu-not-offered", "A pod requests GPUs that no node has.", *gpu.REPORT.needs)
-def not_offered(snapshot: Snapshot) -> Iterator[Finding]:
+def not_offered(cluster: Cluster) -> Iterator[Fault]:
     offered = {
         name
-        for node in snapshot.of(listings.NODES)
+        for node in cluster.of(listings.NODES)
         for name, count in node.status.allocatable.items()
         if quantities.whole(count)
     }
-    for consumer in snapshot.derived(gpu.collect).consumers:
+    for consumer in cluster.snapshot.derived(gpu.collect).consumers:
         if consumer.resource not in offered:
-            yield Finding(
+            yield Fault(
                 severity=Severity.CRITICAL,
                 subject=Subject("Pod", consumer.pod, consumer.namespace),
                 evidence=f"Container {consumer.container} requests {consumer.amount} "
@@ -64,14 +64,14 @@ class _Idle:
 
 
 @rule("gpu-idle", "A workload holds GPUs at 0 % utilization.", listings.PODS, listings.GPU_READINGS)
-def idle_by_utilization(snapshot: Snapshot) -> Iterator[Finding]:
+def idle_by_utilization(cluster: Cluster) -> Iterator[Fault]:
     """Pods all of whose GPUs the exporter measured at 0 % utilization."""
-    readings = snapshot.of(listings.GPU_READINGS)
+    readings = cluster.of(listings.GPU_READINGS)
     if not readings:
         return
     owners = {
-        (pod.metadata.namespace, pod.metadata.name): owner_of(pod)
-        for pod in snapshot.of(listings.PODS)
+        (pod.metadata.namespace, pod.metadata.name): cluster.workload(pod)
+        for pod in cluster.of(listings.PODS)
         if not pod.finished
     }
     by_pod: dict[tuple[str, str], list[GpuReading]] = {}
@@ -96,18 +96,18 @@ def idle_by_utilization(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 @rule("gpu-held-by-nobody", "A GPU is in use but not allocated to any pod.", *gpu.REPORT.needs)
-def used_outside_kubernetes(snapshot: Snapshot) -> Iterator[Finding]:
+def used_outside_kubernetes(cluster: Cluster) -> Iterator[Fault]:
     """GPUs in use without a pod: by a process outside Kubernetes, or one left by an old pod."""
     without_pod: dict[str, list[GpuReading]] = {}
-    for reading in snapshot.of(listings.GPU_READINGS):
+    for reading in cluster.of(listings.GPU_READINGS):
         if not reading.pod and occupied(reading.utilization, reading.memory_used_mib):
             without_pod.setdefault(reading.node, []).append(reading)
-    for node in snapshot.derived(gpu.collect).nodes:
+    for node in cluster.snapshot.derived(gpu.collect).nodes:
         own = without_pod.get(node.node, [])
         # More GPUs in use than are free: the exporter does not know the pods of the others.
         if not own or node.sharing or len(own) > node.free:
             continue
-        yield Finding(
+        yield Fault(
             severity=Severity.WARNING,
             subject=Subject("Node", node.node),
             evidence=" ".join(
@@ -128,28 +128,28 @@ def used_outside_kubernetes(snapshot: Snapshot) -> Iterator[Finding]:
     listings.POD_METRICS,
     listings.GPU_READINGS,
 )
-def idle_by_cpu(snapshot: Snapshot) -> Iterator[Finding]:
+def idle_by_cpu(cluster: Cluster) -> Iterator[Fault]:
     """A hint for clusters without a GPU exporter: a program that feeds a GPU uses CPU."""
-    if snapshot.of(listings.GPU_READINGS):
+    if cluster.of(listings.GPU_READINGS):
         return
     used = {
         (pod.metadata.namespace, pod.metadata.name): sum(
             quantities.millis(container.usage.get("cpu", "0")) for container in pod.containers
         )
-        for pod in snapshot.of(listings.POD_METRICS)
+        for pod in cluster.of(listings.POD_METRICS)
         if pod.containers
     }
     idle: dict[Subject, _Idle] = {}
     pods: Counter[Subject] = Counter()
-    for pod in snapshot.of(listings.PODS):
+    for pod in cluster.of(listings.PODS):
         if not pod.finished:
-            pods[owner_of(pod)] += 1
+            pods[cluster.workload(pod)] += 1
         key = (pod.metadata.namespace, pod.metadata.name)
         if pod.status.phase != "Running" or used.get(key, _IDLE_MILLIS) >= _IDLE_MILLIS:
             continue
         gpus = sum(amount for _, _, amount in gpu_requests(pod))
         if gpus:
-            idle.setdefault(owner_of(pod), _Idle(pod.metadata.name)).add(gpus)
+            idle.setdefault(cluster.workload(pod), _Idle(pod.metadata.name)).add(gpus)
     for owner, held in _largest_first(idle):
         yield _finding(
             owner,
@@ -176,8 +176,8 @@ def _largest_first(idle: dict[Subject, _Idle]) -> list[tuple[Subject, _Idle]]:
     return sorted(idle.items(), key=lambda item: (-item[1].gpus, item[0].namespace, item[0].name))
 
 
-def _finding(owner: Subject, held: _Idle, severity: Severity, evidence: str) -> Finding:
-    return Finding(
+def _finding(owner: Subject, held: _Idle, severity: Severity, evidence: str) -> Fault:
+    return Fault(
         severity=severity,
         subject=owner,
         evidence=evidence,

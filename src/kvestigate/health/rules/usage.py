@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from kvestigate.health.cluster import Cluster
+from kvestigate.health.model import Fault, Subject
+from kvestigate.health.rule import rule
 from kvestigate.kube import quantities
 from kvestigate.render.human import cores, size
 from kvestigate.render.severity import Severity
-from kvestigate.reports.findings.model import Finding, Subject, rule
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.model import Snapshot
 
 _NEAR = 0.9
 """A container that uses this share of its memory limit may exceed it at the next peak."""
@@ -23,8 +24,8 @@ _FULL = 0.95
     listings.PODS,
     listings.POD_METRICS,
 )
-def memory_near_limit(snapshot: Snapshot) -> Iterator[Finding]:
-    for subject, used, limit in _used_and_limit(snapshot, "memory", quantities.whole):
+def memory_near_limit(cluster: Cluster) -> Iterator[Fault]:
+    for subject, used, limit in _used_and_limit(cluster, "memory", quantities.whole):
         if used >= limit * _NEAR:
             evidence = f"{size(used)} of its {size(limit)} memory limit"
             why = "A container that exceeds its memory limit is OOM-killed."
@@ -34,16 +35,16 @@ def memory_near_limit(snapshot: Snapshot) -> Iterator[Finding]:
 @rule(
     "cpu-limit", "A container is throttled at its CPU limit.", listings.PODS, listings.POD_METRICS
 )
-def cpu_at_limit(snapshot: Snapshot) -> Iterator[Finding]:
-    for subject, used, limit in _used_and_limit(snapshot, "cpu", quantities.millis):
+def cpu_at_limit(cluster: Cluster) -> Iterator[Fault]:
+    for subject, used, limit in _used_and_limit(cluster, "cpu", quantities.millis):
         if used >= limit * _FULL:
             evidence = f"{cores(used / 1000)} of its {cores(limit / 1000)} CPU limit"
             why = "The container is throttled, so it responds slowly."
             yield _finding(subject, evidence, used / limit, why)
 
 
-def _finding(subject: Subject, evidence: str, share: float, why: str) -> Finding:
-    return Finding(
+def _finding(subject: Subject, evidence: str, share: float, why: str) -> Fault:
+    return Fault(
         severity=Severity.WARNING,
         subject=subject,
         evidence=f"Container {subject.container} uses {evidence} ({share * 100:.0f} %).",
@@ -53,11 +54,11 @@ def _finding(subject: Subject, evidence: str, share: float, why: str) -> Finding
 
 
 def _used_and_limit(
-    snapshot: Snapshot, resource: str, amount: Callable[[str], int]
+    cluster: Cluster, resource: str, amount: Callable[[str], int]
 ) -> Iterator[tuple[Subject, int, int]]:
     """Every measured container that has a limit, with its usage and its limit."""
-    pods = {(pod.metadata.namespace, pod.metadata.name): pod for pod in snapshot.of(listings.PODS)}
-    for measured in snapshot.of(listings.POD_METRICS):
+    pods = {(pod.metadata.namespace, pod.metadata.name): pod for pod in cluster.of(listings.PODS)}
+    for measured in cluster.of(listings.POD_METRICS):
         key = namespace, name = measured.metadata.namespace, measured.metadata.name
         if key not in pods:
             continue

@@ -1,0 +1,58 @@
+"""All rules, and running them. A new rule is one entry in the `RULES` of its topic."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kvestigate.health.cluster import Cluster
+from kvestigate.health.diagnosis import diagnose
+from kvestigate.health.model import Fault, Finding, Profile
+from kvestigate.health.rule import Rule
+from kvestigate.health.rules import (
+    certificates,
+    deprecated,
+    gpus,
+    jobs,
+    network,
+    nodes,
+    pods,
+    storage,
+    usage,
+)
+from kvestigate.snapshot.model import Snapshot
+
+RULES: tuple[Rule, ...] = (
+    *nodes.RULES,
+    *pods.RULES,
+    *jobs.RULES,
+    *network.RULES,
+    *storage.RULES,
+    *certificates.RULES,
+    *usage.RULES,
+    *gpus.RULES,
+    *deprecated.RULES,
+)
+
+
+def chosen(profiles: Collection[Profile] = ()) -> tuple[Rule, ...]:
+    """The rules of these profiles; without any, all but strict advice."""
+    if not profiles:
+        return tuple(rule for rule in RULES if not rule.strict)
+    return tuple(rule for rule in RULES if rule.profile in profiles)
+
+
+def faults(cluster: Cluster, rules: Collection[Rule]) -> list[Fault]:
+    """What all rules say that can be checked, in the order of the rules."""
+    checked = [rule for rule in rules if cluster.knows(*rule.needs)]
+    return [fault for rule in checked for fault in rule.faults(cluster)]
+
+
+def findings(snapshot: Snapshot, rules: Collection[Rule] | None = None) -> tuple[Finding, ...]:
+    cluster = Cluster(snapshot)
+    return diagnose(cluster, faults(cluster, chosen() if rules is None else rules))
+
+
+def skipped(snapshot: Snapshot, rules: Collection[Rule] | None = None) -> tuple[str, ...]:
+    """The names of rules that were not checked because a source they need was not read."""
+    asked = chosen() if rules is None else rules
+    return tuple(rule.name for rule in asked if not snapshot.knows(*rule.needs))

@@ -1,0 +1,128 @@
+"""Audits as blocks for people. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kvestigate.health.audit import Audit
+from kvestigate.health.model import Finding
+from kvestigate.health.registry import RULES
+from kvestigate.render.blocks import Block, Cell, Text, Tone, text
+from kvestigate.render.human import counted
+from kvestigate.render.severity import tally
+from kvestigate.reports.model import Report, gap_reason
+from kvestigate.reports.registry import REPORTS
+from kvestigate.reports.rendering import not_read, only, seen
+from kvestigate.snapshot.model import Gap
+from kvestigate.snapshot.source import Source
+
+_PROGRAMS = ("kvestigate", "kubectl")
+_SHOWN = 10
+"""How many findings of one rule are shown."""
+_EFFECTS = 3
+"""How many effects of a finding are shown."""
+
+
+def audit_blocks(audit: Audit) -> Sequence[Block]:
+    """Every report under its heading, what could not be read, and the findings at the end."""
+    blocks: list[Block] = [text(f"{audit.server}, {audit.captured_at:%Y-%m-%d %H:%M:%S} UTC")]
+    if audit.namespace:
+        blocks.append(text(only(audit.namespace), Tone.WARN))
+    for report in REPORTS:
+        blocks.append(text(f"== {report.name} ==", Tone.STRONG))
+        blocks += section(report, audit)
+    if audit.gaps:
+        blocks += [text("== not read ==", Tone.STRONG), *not_read(audit.gaps)]
+    return [*blocks, text("== findings ==", Tone.STRONG), *finding_blocks(audit)]
+
+
+def section(report: Report, audit: Audit) -> Sequence[Block]:
+    """A report of an audit, after those of its sources that could not be read."""
+    missing = _gaps_of(report.needs, audit)
+    return [*not_read(missing, brief=True), *seen(report, audit.reports[report.name], missing)]
+
+
+def _gaps_of(needs: Sequence[Source[Any]], audit: Audit) -> list[Gap]:
+    needed = {(source.verb, source.name) for source in needs}
+    return [gap for gap in audit.gaps if (gap.verb, gap.resource) in needed]
+
+
+def finding_blocks(audit: Audit) -> Sequence[Block]:
+    blocks: list[Block] = [text(line, Tone.WARN) for line in not_checked(audit)]
+    if not audit.findings:
+        return [*blocks, text(no_problems(audit), Tone.PLAIN if blocks else Tone.GOOD)]
+    summary = tally(finding.severity for finding in audit.findings)
+    return [*blocks, text(summary), *_brief(audit.findings)]
+
+
+def not_checked(audit: Audit) -> Sequence[str]:
+    """`Not checked: ingress-backend (listing services is forbidden).`, a line for each reason."""
+    rules: dict[str, list[str]] = {}
+    for rule in RULES:
+        if rule.name in audit.skipped:
+            reasons = dict.fromkeys(gap_reason(gap) for gap in _gaps_of(rule.needs, audit))
+            rules.setdefault("; ".join(reasons), []).append(rule.name)
+    return [f"Not checked: {', '.join(names)} ({reason})." for reason, names in rules.items()]
+
+
+def no_problems(audit: Audit) -> str:
+    """Says so when some checks could not run."""
+    ran = len(RULES) - len(audit.skipped)
+    if not ran:
+        return "No check could run: whether there are problems is unknown."
+    which = " by the checks that could run" if audit.skipped else ""
+    checks = f"{counted(ran, 'check')} on {counted(audit.objects, 'object')}"
+    return f"No problems found{which} ({checks})."
+
+
+def _brief(findings: Sequence[Finding]) -> Iterator[Text]:
+    """The first few findings of each rule, and how many more there are."""
+    many = Counter(finding.rule for finding in findings)
+    shown: Counter[str] = Counter()
+    for finding in findings:
+        rule = finding.rule
+        shown[rule] += 1
+        if many[rule] <= _SHOWN + 1 or shown[rule] <= _SHOWN:
+            yield _finding(finding)
+        elif shown[rule] == many[rule]:
+            left = many[rule] - _SHOWN
+            yield text(
+                f"{left} more {rule} findings: see them with `-o json` or `--html PATH`", Tone.DIM
+            )
+
+
+def _finding(finding: Finding) -> Text:
+    lines = [
+        f"{finding.severity.value.upper()} {finding.subject}: {finding.evidence}",
+        f"    why: {finding.why}",
+        *(f"    so: {line}" for line in effects(finding)),
+        f"    try: {finding.command}",
+    ]
+    return Text(Cell("\n".join(lines), finding.severity.tone))
+
+
+def effects(finding: Finding) -> Sequence[str]:
+    """What follows from the finding, a line each; the last line counts what is left out."""
+    lines = [f"{effect.subject}: {effect.evidence}" for effect in finding.effects[:_EFFECTS]]
+    left = len(finding.effects) - len(lines)
+    return [*lines, f"{left} more: see them with --all"] if left else lines
+
+
+def aimed(audit: Audit, flags: Sequence[str]) -> Audit:
+    """The audit with `flags` (such as `--context`) in the commands of its findings."""
+    if not flags:
+        return audit
+    findings = (
+        replace(finding, command=_aimed(finding.command, shlex.join(flags)))
+        for finding in audit.findings
+    )
+    return replace(audit, findings=tuple(findings))
+
+
+def _aimed(command: str, flags: str) -> str:
+    program, _, rest = command.partition(" ")
+    return f"{program} {flags} {rest}" if program in _PROGRAMS else command

@@ -1,0 +1,246 @@
+"""What governs a cluster, as a snapshot keeps it: quotas, rights, webhooks, extensions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import field
+
+from kvestigate.kube.views.meta import Condition, LabelSelector, View
+from kvestigate.snapshot.meta import WrittenMeta
+
+
+class QuotaSpec(View, frozen=True):
+    scopes: tuple[str, ...] = ()
+
+
+class QuotaStatus(View, frozen=True):
+    hard: dict[str, str] = field(default_factory=dict)
+    used: dict[str, str] = field(default_factory=dict)
+
+
+class ResourceQuota(View, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()
+    spec: QuotaSpec = QuotaSpec()
+    status: QuotaStatus = QuotaStatus()
+
+
+class LimitRangeItem(View, frozen=True):
+    type: str = ""
+    max: dict[str, str] = field(default_factory=dict)
+    min: dict[str, str] = field(default_factory=dict)
+    default: dict[str, str] = field(default_factory=dict)
+    default_request: dict[str, str] = field(default_factory=dict)
+
+
+class LimitRangeSpec(View, frozen=True):
+    limits: tuple[LimitRangeItem, ...] = ()
+
+
+class LimitRange(View, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()
+    spec: LimitRangeSpec = LimitRangeSpec()
+
+
+class PriorityClass(View, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()
+    value: int = 0
+    global_default: bool = False
+
+
+class IngressClassSpec(View, frozen=True):
+    controller: str = ""
+
+
+class IngressClass(View, frozen=True):
+    """The annotation `ingressclass.kubernetes.io/is-default-class` marks the default."""
+
+    metadata: WrittenMeta = WrittenMeta()
+    spec: IngressClassSpec = IngressClassSpec()
+
+
+class ServiceReference(View, frozen=True):
+    namespace: str = ""
+    name: str = ""
+    port: int = 443
+    path: str = ""
+
+
+class WebhookClient(View, frozen=True):
+    service: ServiceReference | None = None
+    url: str = ""
+    ca_bundle: str = ""
+
+
+class WebhookRule(View, frozen=True):
+    api_groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+
+
+class Webhook(View, frozen=True):
+    name: str = ""
+    client_config: WebhookClient = WebhookClient()
+    failure_policy: str = "Fail"
+    timeout_seconds: int = 10
+    rules: tuple[WebhookRule, ...] = ()
+    namespace_selector: LabelSelector = LabelSelector()
+
+
+class WebhookConfiguration(View, frozen=True):
+    """Of mutating or of validating webhooks."""
+
+    metadata: WrittenMeta = WrittenMeta()
+    webhooks: tuple[Webhook, ...] = ()
+
+
+class ApiServiceSpec(View, frozen=True):
+    service: ServiceReference | None = None
+    """None: served by the API server itself."""
+    group: str = ""
+    version: str = ""
+
+
+class Conditions(View, frozen=True):
+    """A status of which the conditions are used."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
+class ApiService(View, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()
+    spec: ApiServiceSpec = ApiServiceSpec()
+    status: Conditions = Conditions()
+
+
+class DefinitionNames(View, frozen=True):
+    plural: str = ""
+    kind: str = ""
+
+
+class DefinitionVersion(View, frozen=True):
+    name: str = ""
+    served: bool = False
+    storage: bool = False
+
+
+class ConversionWebhook(View, frozen=True):
+    client_config: WebhookClient = WebhookClient()
+
+
+class Conversion(View, frozen=True):
+    strategy: str = "None"
+    webhook: ConversionWebhook | None = None
+
+
+class DefinitionSpec(View, frozen=True):
+    group: str = ""
+    scope: str = ""
+    names: DefinitionNames = DefinitionNames()
+    versions: tuple[DefinitionVersion, ...] = ()
+    conversion: Conversion = Conversion()
+
+
+class Definition(View, frozen=True):
+    """A CustomResourceDefinition."""
+
+    metadata: WrittenMeta = WrittenMeta()
+    spec: DefinitionSpec = DefinitionSpec()
+    status: Conditions = Conditions()
+
+
+class CustomObject(View, frozen=True):
+    """An object of any kind, seen by its conditions."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: WrittenMeta = WrittenMeta()
+    status: Conditions = Conditions()
+
+
+class PolicyRule(View, frozen=True):
+    verbs: tuple[str, ...] = ()
+    api_groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    resource_names: tuple[str, ...] = ()
+    non_resource_urls: tuple[str, ...] = field(name="nonResourceURLs", default=())
+
+
+class Role(View, frozen=True):
+    """Also a ClusterRole."""
+
+    metadata: WrittenMeta = WrittenMeta()
+    rules: tuple[PolicyRule, ...] = ()
+
+
+class RoleRef(View, frozen=True):
+    kind: str = ""
+    name: str = ""
+
+
+class BindingSubject(View, frozen=True):
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+
+
+class RoleBinding(View, frozen=True):
+    """Also a ClusterRoleBinding."""
+
+    metadata: WrittenMeta = WrittenMeta()
+    role_ref: RoleRef = RoleRef()
+    subjects: tuple[BindingSubject, ...] = ()
+
+
+class LeaseSpec(View, frozen=True):
+    holder_identity: str = ""
+    lease_duration_seconds: int = 0
+    renew_time: datetime | None = None
+
+
+class Lease(View, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()
+    spec: LeaseSpec = LeaseSpec()
+
+
+class CertificateRequestSpec(View, frozen=True):
+    signer_name: str = ""
+    username: str = ""
+
+
+class CertificateRequestStatus(View, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+    certificate: str = ""
+
+
+class CertificateRequest(View, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()
+    spec: CertificateRequestSpec = CertificateRequestSpec()
+    status: CertificateRequestStatus = CertificateRequestStatus()
+
+
+class AttachmentSource(View, frozen=True):
+    persistent_volume_name: str = ""
+
+
+class AttachmentSpec(View, frozen=True):
+    attacher: str = ""
+    node_name: str = ""
+    source: AttachmentSource = AttachmentSource()
+
+
+class VolumeError(View, frozen=True):
+    message: str = ""
+    time: datetime | None = None
+
+
+class AttachmentStatus(View, frozen=True):
+    attached: bool = False
+    attach_error: VolumeError | None = None
+    detach_error: VolumeError | None = None
+
+
+class VolumeAttachment(View, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()
+    spec: AttachmentSpec = AttachmentSpec()
+    status: AttachmentStatus = AttachmentStatus()
