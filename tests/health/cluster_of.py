@@ -1,0 +1,61 @@
+"""A snapshot of objects as a server would list them, sorted to their sources by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from kvestigate.health.audit import NEEDS
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.administration import CustomObject
+from kvestigate.snapshot.model import Cause, Gap, Snapshot
+from kvestigate.snapshot.source import CustomObjects, Listing, Source
+
+Object = dict[str, Any]
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+_ABSENT = (listings.NODE_METRICS, listings.POD_METRICS)
+
+
+def cluster_of(objects: Iterable[Object], *, now: datetime = NOW) -> Snapshot:
+    """Every kind was read; metrics are not served unless objects of them are given."""
+    given = list(objects)
+    known = {source.resource.kind for source in NEEDS if isinstance(source, Listing)}
+    unknown = [one for one in given if one["kind"] not in known]
+    snapshot = Snapshot(now)
+    for source in NEEDS:
+        read: list[Any] = []
+        if isinstance(source, Listing):
+            read = [one for one in given if _listed(one, source)]
+            if not read and source in _ABSENT:
+                snapshot.gaps[source] = Gap(source.verb, source.name, Cause.ABSENT, "not served")
+                continue
+        elif isinstance(source, CustomObjects):
+            read = unknown
+        snapshot.listed[source] = tuple(_as_read(one, source) for one in read)
+    return snapshot
+
+
+def _listed(given: Object, source: Listing[Any]) -> bool:
+    """Whether a list of the source has it: the right kind, and what the field selector asks."""
+    resource = source.resource
+    if given["kind"] != resource.kind:
+        return False
+    if (
+        given.get("apiVersion", resource.api_version).split("/")[0]
+        != (resource.api_version.split("/")[0])
+    ):
+        return False
+    field, _, value = source.fields.partition("=")
+    return not field or given.get(field) == value
+
+
+def _as_read(given: Object, source: Source[Any]) -> Any:
+    body = msgspec.json.encode(given)
+    view = source.type if isinstance(source, Listing) else CustomObject
+    read = msgspec.json.decode(body, type=view)
+    condense = source.condense if isinstance(source, Listing) else None
+    return condense()(read) if condense is not None else read
