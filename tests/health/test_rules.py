@@ -6,7 +6,6 @@ has the `objects` of a cluster as the server lists them. The time is 12:00 on 20
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,12 @@ EXAMPLES = Path(__file__).parent / "examples"
 BY_NAME = {rule.name: rule for rule in RULES}
 
 
-def _cases(kind: str) -> Iterator[Any]:
-    for path in sorted(EXAMPLES.glob("*.yaml")):
-        for case in yaml.safe_load(path.read_text())[kind]:
-            yield pytest.param(path.stem, case, id=f"{path.stem}: {case['what']}")
+def _cases(kind: str) -> list[Any]:
+    return [
+        pytest.param(path.stem, case, id=f"{path.stem}: {case['what']}")
+        for path in sorted(EXAMPLES.glob("*.yaml"))
+        for case in yaml.safe_load(path.read_text())[kind]
+    ]
 
 
 @pytest.mark.parametrize(("rule", "case"), _cases("fires"))
