@@ -200,7 +200,7 @@ def test_backends_of_an_ingress(body: dict[str, Any], problem: str) -> None:
 def test_no_backend_is_called_missing_when_services_are_not_seen() -> None:
     objects = {listings.INGRESSES: [ingress("web", number=80)]}
     (found,) = result("network", objects, denied=[listings.SERVICES])["ingresses"]
-    assert found["backends"][0]["problem"] == ""
+    assert found["backends"][0]["problem"] is None
 
 
 @pytest.mark.parametrize(

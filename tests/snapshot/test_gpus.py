@@ -9,7 +9,7 @@ import pytest
 from kvestigate.cluster.node.gpu import model as embedded
 from kvestigate.snapshot.capacity import requested_by_node
 from kvestigate.snapshot.exporters import GpuReading
-from kvestigate.snapshot.gpus import Device, devices, inventory
+from kvestigate.snapshot.gpus import Device, consumers, devices, nodes_with_gpus
 from tests.snapshot.objects import as_node, as_pod, container, node, pod
 
 H100 = {
@@ -68,11 +68,15 @@ OLDER = {
         (
             {"amd.com/gpu.product-name": "AMD_Instinct_MI300X"},
             {"amd.com/gpu": "8"},
-            {"vendor": "AMD", "model": "AMD_Instinct_MI300X", "count": 8, "memory_mib": 0},
+            {"vendor": "AMD", "model": "AMD_Instinct_MI300X", "count": 8, "memory_mib": None},
         ),
         ({}, {"gpu.intel.com/i915": "2"}, {"vendor": "Intel", "model": "", "count": 2}),
         ({}, {"gpu.intel.com/xe": "1"}, {"vendor": "Intel"}),
-        ({**H100, "nvidia.com/gpu.memory": "plenty"}, {"nvidia.com/gpu": "8"}, {"memory_mib": 0}),
+        (
+            {**H100, "nvidia.com/gpu.memory": "plenty"},
+            {"nvidia.com/gpu": "8"},
+            {"memory_mib": None},
+        ),
     ],
 )
 def test_what_a_node_tells(
@@ -80,18 +84,18 @@ def test_what_a_node_tells(
 ) -> None:
     body = node("n", labels=labels)
     body["status"]["allocatable"] = {"cpu": "8", **offered}
-    (found,) = inventory([as_node(body)], [], {}).nodes
+    (found,) = nodes_with_gpus([as_node(body)], {})
     assert {name: getattr(found, name) for name in facts} == facts
 
 
 def test_devices_that_are_all_unhealthy_are_still_there() -> None:
     body = node("n", labels=H100, gpu="0")
-    (found,) = inventory([as_node(body)], [], {}).nodes
+    (found,) = nodes_with_gpus([as_node(body)], {})
     assert (found.count, found.allocatable) == (8, {"nvidia.com/gpu": 0})
 
 
 def test_a_node_without_gpus_is_left_out() -> None:
-    assert inventory([as_node(node("n", cpu="8")), as_node(node("m", gpu="0"))], [], {}).nodes == ()
+    assert nodes_with_gpus([as_node(node("n", cpu="8")), as_node(node("m", gpu="0"))], {}) == ()
 
 
 def test_consumers_are_containers_and_ended_pods_are_none() -> None:
@@ -102,14 +106,18 @@ def test_consumers_are_containers_and_ended_pods_are_none() -> None:
         pod("none", container("x", cpu="1"), on="n"),
     ]
     pods = [as_pod(body) for body in bodies]
-    found = inventory([as_node(node("n", gpu="8"))], pods, requested_by_node(pods))
-    assert [(it.pod, it.container, it.node, it.amount) for it in found.consumers] == [
+    assert [(it.pod, it.container, it.node, it.amount) for it in consumers(pods)] == [
         ("a", "z", "", 4),
         ("b", "x", "n", 2),
         ("b", "y", "n", 1),
     ]
-    assert found.nodes[0].requested == {"nvidia.com/gpu": 3}
-    assert found.nodes[0].free == 5
+    (gpus,) = nodes_with_gpus([as_node(node("n", gpu="8"))], requested_by_node(pods))
+    assert (gpus.requested, gpus.free) == ({"nvidia.com/gpu": 3}, 5)
+
+
+def test_what_is_requested_may_be_unknown() -> None:
+    (gpus,) = nodes_with_gpus([as_node(node("n", gpu="8"))], None)
+    assert (gpus.requested, gpus.free) == (None, None)
 
 
 def test_the_ledger_has_a_line_for_each_gpu_that_has_a_uuid() -> None:

@@ -11,6 +11,7 @@ from kvestigate.health.model import Finding
 from kvestigate.health.rendering import no_problems, not_checked, section
 from kvestigate.render.blocks import Block, Tone, text
 from kvestigate.render.html import to_html
+from kvestigate.render.human import or_unknown
 from kvestigate.render.severity import Severity
 from kvestigate.reports.gpu import GpuReport
 from kvestigate.reports.gpu_map import gpu_map
@@ -88,24 +89,29 @@ def _cards(audit: Audit) -> str:
     ]
     nodes = audit.reports["nodes"]
     if isinstance(nodes, NodesReport):
-        ready = sum(row.ready for row in nodes.nodes)
-        cards.append((f"{ready}/{len(nodes.nodes)}", "nodes ready", ""))
+        cards.append((_ready(nodes), "nodes ready", ""))
         shares = (
             ("of CPU requested", nodes.total.cpu_millis),
             ("of memory requested", nodes.total.memory_bytes),
         )
-        for words, share in shares if nodes.pods_known else ():
-            if share.allocatable:
-                cards.append((f"{share.ratio:.0%}", words, ""))
+        for words, share in shares:
+            if share.allocatable != 0:
+                cards.append((or_unknown(share.ratio, "{:.0%}".format), words, ""))
         gpus = nodes.total.gpus
-        if gpus.allocatable:
-            requested = gpus.requested if nodes.pods_known else "unknown"
-            cards.append((f"{requested}/{gpus.allocatable}", "GPUs allocated", ""))
+        if gpus.allocatable != 0:
+            allocated = f"{or_unknown(gpus.requested)}/{or_unknown(gpus.allocatable)}"
+            cards.append((allocated, "GPUs allocated", ""))
     body = "".join(
         f'<div class="card"><b class="{tone}">{figure}</b>{words}</div>'
         for figure, words, tone in cards
     )
     return f'<div class="cards">{body}</div>'
+
+
+def _ready(report: NodesReport) -> str:
+    if report.nodes is None:
+        return "unknown"
+    return f"{sum(row.ready for row in report.nodes)}/{len(report.nodes)}"
 
 
 def _contents() -> str:
@@ -140,9 +146,9 @@ def _charts(audit: Audit) -> list[str]:
     """Allocation per node, and a square for every allocatable GPU."""
     made = []
     nodes, gpus = audit.reports["nodes"], audit.reports["gpu"]
-    if isinstance(nodes, NodesReport) and nodes.nodes and nodes.pods_known:
+    if isinstance(nodes, NodesReport) and nodes.nodes and nodes.total.pods.requested is not None:
         made += ["<h2>Allocation per node</h2>", _allocation(nodes.nodes)]
-    if isinstance(gpus, GpuReport) and gpus.nodes and gpus.pods_known:
+    if isinstance(gpus, GpuReport) and gpus.nodes and gpus.requested is not None:
         made += ["<h2>GPU map</h2>", gpu_map(gpus)]
     return made
 
@@ -158,7 +164,7 @@ def _allocation(rows: Sequence[NodeRow]) -> str:
 
 
 def _bar(share: Share) -> str:
-    if not share.allocatable:
+    if not share.allocatable or share.ratio is None:
         return "-"
     used = min(share.ratio, 1) * _BAR
     kind = "over" if share.ratio > 1 else "used"

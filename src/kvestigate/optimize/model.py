@@ -95,10 +95,10 @@ class Fleet:
 
 
 def fleet_of(gpus: GpuReport, nodes: NodesReport, *, captured_at: datetime, server: str) -> Fleet:
-    """The fleet, from the two reports of one snapshot."""
-    closed = {row.name: _closed(row.ready, row.schedulable) for row in nodes.nodes}
+    """The fleet, from the two reports of one snapshot that has both nodes and pods."""
+    closed = {row.name: _closed(row.ready, row.schedulable) for row in nodes.nodes or ()}
     held: dict[str, list[Consumer]] = {}
-    for consumer in gpus.consumers:
+    for consumer in gpus.consumers or ():
         held.setdefault(consumer.node, []).append(consumer)
     return Fleet(
         captured_at=captured_at,
@@ -108,13 +108,13 @@ def fleet_of(gpus: GpuReport, nodes: NodesReport, *, captured_at: datetime, serv
                 name=node.node,
                 model=node.model,
                 offered=node.allocatable,
-                allocated=node.requested,
+                allocated=node.requested or {},
                 pods=_pods(held.get(node.node, ())),
                 closed=closed.get(node.node, ""),
             )
-            for node in sorted(gpus.nodes, key=lambda node: node.node)
+            for node in sorted(gpus.nodes or (), key=lambda node: node.node)
         ),
-        waiting=gpus.waiting,
+        waiting=gpus.waiting or 0,
     )
 
 

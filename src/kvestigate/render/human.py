@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
@@ -23,6 +27,11 @@ _STEPS: tuple[tuple[int, int, str, int, str], ...] = (
 )
 
 _SIZES = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def or_unknown(amount: T | None, unit: Callable[[T], str] = str) -> str:
+    """The amount in its unit; `unknown` if there is none."""
+    return "unknown" if amount is None else unit(amount)
 
 
 def counted(count: int, noun: str) -> str:

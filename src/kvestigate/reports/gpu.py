@@ -6,44 +6,61 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvestigate.render.blocks import Block, Cell, Field, Table, Tone, table, text
-from kvestigate.render.human import size
+from kvestigate.render.human import counted, size
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import requested
-from kvestigate.snapshot.gpus import Consumer, Device, NodeGpus, at_work, devices, inventory
+from kvestigate.snapshot.gpus import (
+    Consumer,
+    Device,
+    NodeGpus,
+    at_work,
+    consumers,
+    devices,
+    nodes_with_gpus,
+)
 from kvestigate.snapshot.model import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class GpuReport:
-    allocatable: int
-    requested: int
+    """None is unknown: the nodes or the pods could not be listed."""
+
+    allocatable: int | None
+    requested: int | None
     """By pods that are on a node."""
-    waiting: int
+    waiting: int | None
     """Requested by pods that are not scheduled."""
-    nodes: tuple[NodeGpus, ...]
-    consumers: tuple[Consumer, ...]
+    nodes: tuple[NodeGpus, ...] | None
+    consumers: tuple[Consumer, ...] | None
     devices: tuple[Device, ...] = ()
     """The GPUs whose uuid is known."""
     at_work: int | None = None
     """GPUs with a utilization of 1 % or more; None if no utilization is known."""
-    pods_known: bool = True
-    """False: pods could not be listed, so `requested` and `waiting` are unknown and 0 here."""
+    resource_slices: int | None = 0
+    """ResourceSlices, whose devices are not counted in any figure here."""
 
 
 def collect(snapshot: Snapshot) -> GpuReport:
-    nodes, pods = snapshot.of(listings.NODES), snapshot.of(listings.PODS)
-    book = inventory(nodes, pods, snapshot.derived(requested))
+    nodes_known, pods_known = snapshot.knows(listings.NODES), snapshot.knows(listings.PODS)
+    nodes = snapshot.of(listings.NODES)
+    offered = nodes_with_gpus(nodes, snapshot.derived(requested) if pods_known else None)
+    users = consumers(snapshot.of(listings.PODS))
     known = devices(nodes, snapshot.of(listings.GPU_READINGS))
+    taken = sum(sum((node.requested or {}).values()) for node in offered)
     return GpuReport(
-        allocatable=sum(sum(node.allocatable.values()) for node in book.nodes),
-        requested=sum(sum(node.requested.values()) for node in book.nodes),
-        waiting=sum(consumer.amount for consumer in book.consumers if not consumer.node),
-        nodes=tuple(sorted(book.nodes, key=lambda node: node.node)),
-        consumers=book.consumers,
+        allocatable=sum(sum(node.allocatable.values()) for node in offered)
+        if nodes_known
+        else None,
+        requested=taken if nodes_known and pods_known else None,
+        waiting=sum(user.amount for user in users if not user.node) if pods_known else None,
+        nodes=offered if nodes_known else None,
+        consumers=users if pods_known else None,
         devices=known,
         at_work=_at_work(known),
-        pods_known=snapshot.knows(listings.PODS),
+        resource_slices=len(snapshot.of(listings.RESOURCE_SLICES))
+        if snapshot.knows(listings.RESOURCE_SLICES)
+        else None,
     )
 
 
@@ -53,28 +70,37 @@ def _at_work(known: Sequence[Device]) -> int | None:
 
 
 def render(report: GpuReport) -> Sequence[Block]:
-    if not report.nodes and not report.consumers:
+    if report.nodes == () and report.consumers == () and not report.resource_slices:
         return [text("no GPUs: no node has allocatable GPUs, and no container requests any")]
-    free = report.allocatable - report.requested
-    totals = f"{report.requested} of {report.allocatable} GPUs allocated, {free} free"
-    if not report.pods_known:
-        totals = f"{report.allocatable} GPUs; allocated: unknown (pods could not be listed)"
-    if report.waiting:
-        totals += f", {report.waiting} requested by pending pods"
-    if report.at_work is not None:
-        totals += f"; {report.at_work} busy"
-    blocks: list[Block] = [text(totals)] if report.nodes else []
-    blocks.append(_nodes(report))
-    if report.pods_known:
+    blocks: list[Block] = [text(_totals(report))]
+    if report.resource_slices:
+        slices = counted(report.resource_slices, "ResourceSlice")
+        blocks.append(text(f"devices of {slices} are not counted", Tone.WARN))
+    if report.nodes is not None:
+        blocks.append(_nodes(report.nodes))
+    if report.consumers is not None:
         blocks.append(_consumers(report.consumers))
     if report.devices:
         blocks.append(_devices(report.devices))
     return blocks
 
 
-def _nodes(report: GpuReport) -> Table:
+def _totals(report: GpuReport) -> str:
+    offered, taken = report.allocatable, report.requested
+    if offered is None:
+        totals = "GPUs: unknown (nodes could not be listed)"
+    elif taken is None:
+        totals = f"{offered} GPUs; allocated: unknown (pods could not be listed)"
+    else:
+        totals = f"{taken} of {offered} GPUs allocated, {offered - taken} free"
+    if report.waiting:
+        totals += f", {report.waiting} requested by pending pods"
+    return totals if report.at_work is None else f"{totals}; {report.at_work} busy"
+
+
+def _nodes(nodes: Sequence[NodeGpus]) -> Table:
     return table(
-        report.nodes,
+        nodes,
         Field("node", lambda row: row.node),
         Field("model", lambda row: row.model or row.vendor),
         Field("count", lambda row: str(row.count), number=True),
@@ -83,7 +109,7 @@ def _nodes(report: GpuReport) -> Table:
         Field("cuda", lambda row: row.cuda or "-"),
         Field("mig", _mig),
         Field("sharing", lambda row: f"{row.sharing} x{row.replicas}" if row.sharing else "-"),
-        Field("allocated", lambda row: _allocated(row, report), number=True),
+        Field("allocated", _allocated, number=True),
         empty="no node has allocatable GPUs",
     )
 
@@ -92,10 +118,11 @@ def _memory(node: NodeGpus) -> str:
     return size(node.memory_mib * 1024 * 1024) if node.memory_mib else "-"
 
 
-def _allocated(node: NodeGpus, report: GpuReport) -> str | Cell:
-    offered, used = sum(node.allocatable.values()), sum(node.requested.values())
-    if not report.pods_known:
+def _allocated(node: NodeGpus) -> str | Cell:
+    offered = sum(node.allocatable.values())
+    if node.requested is None:
         return f"unknown/{offered}"
+    used = sum(node.requested.values())
     return Cell(f"{used}/{offered}", Tone.WARN if used >= offered else Tone.PLAIN)
 
 
@@ -105,9 +132,9 @@ def _mig(node: NodeGpus) -> str:
     return {"": "-", "none": "off"}.get(node.mig_strategy, node.mig_strategy)
 
 
-def _consumers(consumers: Sequence[Consumer]) -> Table:
+def _consumers(users: Sequence[Consumer]) -> Table:
     return table(
-        consumers,
+        users,
         Field("node", lambda row: row.node or Cell("(pending)", Tone.WARN)),
         Field("namespace", lambda row: row.namespace),
         Field("pod", lambda row: row.pod),
@@ -144,7 +171,7 @@ def _devices(devices: Sequence[Device]) -> Table:
 REPORT = Report(
     name="gpu",
     summary="GPU model, memory, driver, MIG and allocation per node, and the pods that hold GPUs.",
-    needs=(listings.NODES, listings.PODS, listings.GPU_READINGS),
+    needs=(listings.NODES, listings.PODS, listings.GPU_READINGS, listings.RESOURCE_SLICES),
     collect=collect,
     render=render,
 )

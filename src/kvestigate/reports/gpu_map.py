@@ -26,14 +26,14 @@ def gpu_map(report: GpuReport) -> str:
     body = "".join(
         f"<tr><td>{escape(node.node)}</td><td>{_row(node, measured.get(node.node, ()))}</td>"
         f'<td class="dim">{escape(node.model or node.vendor)}</td></tr>'
-        for node in report.nodes
+        for node in report.nodes or ()
     )
     legend = f'<p class="legend">{_legend()}</p>' if measured else ""
     return f"<table><tbody>{body}</tbody></table>{legend}"
 
 
 def _row(node: NodeGpus, devices: Sequence[Device]) -> str:
-    offered, taken = sum(node.allocatable.values()), sum(node.requested.values())
+    offered, taken = sum(node.allocatable.values()), sum((node.requested or {}).values())
     label = f"{taken} of {offered} allocated"
     if not devices:
         kinds = [("used" if index < taken else "free", "") for index in range(offered)]

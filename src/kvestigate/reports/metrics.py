@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kvestigate.kube.requests import CPU, MEMORY, amounts
@@ -21,9 +21,10 @@ TOP = 15
 class NodeUsage:
     name: str
     cpu_millis: int
-    cpu_allocatable: int
+    cpu_allocatable: int | None
+    """None if nodes could not be listed."""
     memory_bytes: int
-    memory_allocatable: int
+    memory_allocatable: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,35 +39,46 @@ class PodUsage:
 class MetricsReport:
     available: bool
     """False without metrics-server, or if it may not be read."""
-    nodes: tuple[NodeUsage, ...]
-    by_cpu: tuple[PodUsage, ...]
-    by_memory: tuple[PodUsage, ...]
+    nodes: tuple[NodeUsage, ...] | None
+    """None if unknown, as the others."""
+    by_cpu: tuple[PodUsage, ...] | None
+    by_memory: tuple[PodUsage, ...] | None
 
 
 def collect(snapshot: Snapshot) -> MetricsReport:
-    pods = [_pod_usage(pod) for pod in snapshot.of(listings.POD_METRICS)]
+    measured = snapshot.known(listings.POD_METRICS)
+    pods = None if measured is None else [_pod_usage(pod) for pod in measured]
     return MetricsReport(
         available=snapshot.knows(listings.NODE_METRICS) or snapshot.knows(listings.POD_METRICS),
         nodes=_node_usage(snapshot),
-        by_cpu=tuple(sorted(pods, key=lambda pod: -pod.cpu_millis)[:TOP]),
-        by_memory=tuple(sorted(pods, key=lambda pod: -pod.memory_bytes)[:TOP]),
+        by_cpu=_busiest(pods, lambda pod: pod.cpu_millis),
+        by_memory=_busiest(pods, lambda pod: pod.memory_bytes),
     )
 
 
-def _node_usage(snapshot: Snapshot) -> tuple[NodeUsage, ...]:
+def _busiest(
+    pods: Sequence[PodUsage] | None, used: Callable[[PodUsage], int]
+) -> tuple[PodUsage, ...] | None:
+    return None if pods is None else tuple(sorted(pods, key=lambda pod: -used(pod))[:TOP])
+
+
+def _node_usage(snapshot: Snapshot) -> tuple[NodeUsage, ...] | None:
+    measured = snapshot.known(listings.NODE_METRICS)
+    if measured is None:
+        return None
     offered = {
         node.metadata.name: amounts(node.status.allocatable) for node in snapshot.of(listings.NODES)
     }
     usages = []
-    for node in snapshot.of(listings.NODE_METRICS):
+    for node in measured:
         used, offers = amounts(node.usage), offered.get(node.metadata.name, {})
         usages.append(
             NodeUsage(
                 node.metadata.name,
                 used.get(CPU, 0),
-                offers.get(CPU, 0),
+                offers.get(CPU),
                 used.get(MEMORY, 0),
-                offers.get(MEMORY, 0),
+                offers.get(MEMORY),
             )
         )
     return tuple(sorted(usages, key=lambda usage: usage.name))
@@ -88,7 +100,7 @@ def render(report: MetricsReport) -> Sequence[Block]:
         return [text(f"live usage: unknown ({reason})", Tone.WARN)]
     return [
         table(
-            report.nodes,
+            report.nodes or (),
             Field("node", lambda row: row.name),
             Field(
                 "cpu",
@@ -103,13 +115,13 @@ def render(report: MetricsReport) -> Sequence[Block]:
             empty="usage of nodes: unknown",
         ),
         text(f"Top {TOP} pods by CPU", Tone.STRONG),
-        _top(report.by_cpu),
+        _top(report.by_cpu or ()),
         text(f"Top {TOP} pods by memory", Tone.STRONG),
-        _top(report.by_memory),
+        _top(report.by_memory or ()),
     ]
 
 
-def _of(used: str, amount: int, whole: int) -> str:
+def _of(used: str, amount: int, whole: int | None) -> str:
     return f"{used} ({amount / whole:.0%})" if whole else used
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from kvestigate.render.blocks import Block
+from kvestigate.render.blocks import Block, Tone, text
 from kvestigate.snapshot.model import Cause, Gap, Snapshot
 from kvestigate.snapshot.source import Source
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,15 @@ class Report:
     collect: Callable[[Snapshot], Any]
     """Pure. Returns a dataclass, which `--json` writes."""
     render: Callable[[Any], Sequence[Block]]
+
+
+def or_not_listed(
+    rows: Sequence[T] | None, shown: Callable[[Sequence[T]], Block], kind: str
+) -> Block:
+    """The table of the rows; a line that says so if the kind could not be listed."""
+    if rows is None:
+        return text(f"{kind}: unknown (they could not be listed)", Tone.WARN)
+    return shown(rows)
 
 
 def gap_reason(gap: Gap) -> str:

@@ -18,7 +18,8 @@ from kvestigate.kube.views.network import (
     ServicePort,
 )
 from kvestigate.render.blocks import Block, Cell, Field, Table, Tone, table, text
-from kvestigate.reports.model import Report
+from kvestigate.render.human import or_unknown
+from kvestigate.reports.model import Report, or_not_listed
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.pods import Pod
@@ -37,9 +38,9 @@ class ServiceRow:
     address: str
     ports: tuple[str, ...]
     selector: dict[str, str]
-    ready: int
-    """Ready endpoints."""
-    not_ready: int
+    ready: int | None
+    """Ready endpoints; None if endpoints could not be listed."""
+    not_ready: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,8 @@ class Backend:
     path: str
     service: str
     port: str
-    problem: str
-    """Why requests fail: `no such Service`; empty if they do not."""
+    problem: str | None
+    """Why requests fail: `no such Service`; empty if they do not, None if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,37 +70,41 @@ class PolicyRow:
     selector: str
     """Empty: every pod of the namespace."""
     types: tuple[str, ...]
-    selected: int
+    selected: int | None
+    """Pods; None if they could not be listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkReport:
-    services: tuple[ServiceRow, ...]
-    ingresses: tuple[IngressRow, ...]
-    policies: tuple[PolicyRow, ...]
-    endpoints_known: bool
-    """False: endpoints could not be listed, and all counts of them are 0."""
-    pods_known: bool
+    """None is unknown: the kind could not be listed."""
+
+    services: tuple[ServiceRow, ...] | None
+    ingresses: tuple[IngressRow, ...] | None
+    policies: tuple[PolicyRow, ...] | None
 
 
 def collect(snapshot: Snapshot) -> NetworkReport:
-    services = snapshot.of(listings.SERVICES)
-    ready, not_ready = count_endpoints(snapshot.of(listings.ENDPOINT_SLICES))
-    known = (
-        {_key(service): service for service in services}
-        if snapshot.knows(listings.SERVICES)
-        else None
-    )
+    services = snapshot.known(listings.SERVICES)
+    ingresses = snapshot.known(listings.INGRESSES)
+    policies = snapshot.known(listings.NETWORK_POLICIES)
+    named = None if services is None else {_key(service): service for service in services}
     return NetworkReport(
-        services=tuple(
-            _service(service, ready[_key(service)], not_ready[_key(service)])
-            for service in services
-        ),
-        ingresses=tuple(_ingress(ingress, known) for ingress in snapshot.of(listings.INGRESSES)),
-        policies=_policies([*snapshot.of(listings.NETWORK_POLICIES)], snapshot.of(listings.PODS)),
-        endpoints_known=snapshot.knows(listings.ENDPOINT_SLICES),
-        pods_known=snapshot.knows(listings.PODS),
+        services=_services(snapshot, services),
+        ingresses=None
+        if ingresses is None
+        else tuple(_ingress(ingress, named) for ingress in ingresses),
+        policies=None if policies is None else _policies(policies, snapshot.known(listings.PODS)),
     )
+
+
+def _services(
+    snapshot: Snapshot, services: Sequence[Service] | None
+) -> tuple[ServiceRow, ...] | None:
+    slices = snapshot.known(listings.ENDPOINT_SLICES)
+    if services is None or slices is None:
+        return None if services is None else tuple(_service(one, None, None) for one in services)
+    ready, not_ready = count_endpoints(slices)
+    return tuple(_service(one, ready[_key(one)], not_ready[_key(one)]) for one in services)
 
 
 def count_endpoints(slices: Iterable[EndpointSlice]) -> tuple[Counter[Key], Counter[Key]]:
@@ -127,7 +132,7 @@ def _key(service: Service) -> Key:
     return service.metadata.namespace, service.metadata.name
 
 
-def _service(service: Service, ready: int, not_ready: int) -> ServiceRow:
+def _service(service: Service, ready: int | None, not_ready: int | None) -> ServiceRow:
     spec = service.spec
     return ServiceRow(
         namespace=service.metadata.namespace,
@@ -172,9 +177,9 @@ def _backends(ingress: Ingress) -> Iterator[tuple[str, str, IngressServiceBacken
 
 def _problem(
     namespace: str, to: IngressServiceBackend, services: Mapping[Key, Service] | None
-) -> str:
+) -> str | None:
     if services is None:
-        return ""
+        return None
     service = services.get((namespace, to.name))
     if service is None:
         return "no such Service"
@@ -189,9 +194,11 @@ def _is(port: ServicePort, wanted: IngressServiceBackend) -> bool:
     return port.port == wanted.port.number
 
 
-def _policies(policies: Sequence[NetworkPolicy], pods: Iterable[Pod]) -> tuple[PolicyRow, ...]:
+def _policies(
+    policies: Sequence[NetworkPolicy], pods: Iterable[Pod] | None
+) -> tuple[PolicyRow, ...]:
     labels: dict[str, list[Mapping[str, str]]] = {}
-    for pod in pods if policies else ():
+    for pod in (pods or ()) if policies else ():
         if not pod.finished:
             labels.setdefault(pod.metadata.namespace, []).append(pod.metadata.labels)
     rows = []
@@ -204,7 +211,9 @@ def _policies(policies: Sequence[NetworkPolicy], pods: Iterable[Pod]) -> tuple[P
                 name=policy.metadata.name,
                 selector=str(selector),
                 types=policy.spec.policy_types,
-                selected=sum(map(selector.matches, labels.get(namespace, ()))),
+                selected=None
+                if pods is None
+                else sum(map(selector.matches, labels.get(namespace, ()))),
             )
         )
     return tuple(rows)
@@ -213,40 +222,40 @@ def _policies(policies: Sequence[NetworkPolicy], pods: Iterable[Pod]) -> tuple[P
 def render(report: NetworkReport) -> Sequence[Block]:
     return [
         text("Services", Tone.STRONG),
-        _services(report),
+        or_not_listed(report.services, _service_table, "Services"),
         text("Ingresses", Tone.STRONG),
-        _ingresses(report),
+        or_not_listed(report.ingresses, _ingress_table, "Ingresses"),
         text("NetworkPolicies", Tone.STRONG),
-        _policy_table(report),
+        or_not_listed(report.policies, _policy_table, "NetworkPolicies"),
     ]
 
 
-def _services(report: NetworkReport) -> Table:
+def _service_table(services: Sequence[ServiceRow]) -> Table:
     return table(
-        report.services,
+        services,
         Field("namespace", lambda row: row.namespace),
         Field("name", lambda row: row.name),
         Field("type", lambda row: row.type),
         Field("address", lambda row: row.address),
         Field("ports", lambda row: ", ".join(row.ports)),
-        Field("endpoints", lambda row: _endpoints(row, report), number=True),
+        Field("endpoints", _endpoints, number=True),
         empty="no Services",
     )
 
 
-def _endpoints(service: ServiceRow, report: NetworkReport) -> str | Cell:
-    if not report.endpoints_known:
-        return "unknown"
+def _endpoints(service: ServiceRow) -> str | Cell:
     if service.type == "ExternalName":
         return "-"
+    if service.ready is None:
+        return "unknown"
     waiting = f" (+{service.not_ready} not ready)" if service.not_ready else ""
     broken = bool(service.selector) and not service.ready
     return Cell(f"{service.ready}{waiting}", Tone.BAD if broken else Tone.PLAIN)
 
 
-def _ingresses(report: NetworkReport) -> Table:
+def _ingress_table(ingresses: Sequence[IngressRow]) -> Table:
     return table(
-        [(ingress, backend) for ingress in report.ingresses for backend in ingress.backends],
+        [(ingress, backend) for ingress in ingresses for backend in ingress.backends],
         Field("namespace", lambda row: row[0].namespace),
         Field("name", lambda row: row[0].name),
         Field("class", lambda row: row[0].class_name or "-"),
@@ -262,19 +271,17 @@ def _backend(backend: Backend) -> Cell:
     return Cell(f"{where}: {backend.problem}", Tone.BAD) if backend.problem else Cell(where)
 
 
-def _policy_table(report: NetworkReport) -> Table:
+def _policy_table(policies: Sequence[PolicyRow]) -> Table:
     return table(
-        report.policies,
+        policies,
         Field("namespace", lambda row: row.namespace),
         Field("name", lambda row: row.name),
         Field("selector", lambda row: row.selector or "(all pods)"),
         Field("types", lambda row: ", ".join(row.types)),
         Field(
             "pods",
-            lambda row: (
-                Cell(str(row.selected), Tone.PLAIN if row.selected else Tone.WARN)
-                if report.pods_known
-                else "unknown"
+            lambda row: Cell(
+                or_unknown(row.selected), Tone.WARN if row.selected == 0 else Tone.PLAIN
             ),
             number=True,
         ),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
 from kvestigate.kube.views.core import Node
-from kvestigate.render.blocks import Block, Cell, Column, Table, Tone
-from kvestigate.render.human import cores, size
+from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+from kvestigate.render.human import cores, or_unknown, size
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import NodeCapacity, capacities, requested
@@ -21,12 +21,17 @@ _TIGHT = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    requested: int
-    allocatable: int
+    """None is unknown: the pods or the nodes could not be listed."""
+
+    requested: int | None
+    allocatable: int | None
 
     @property
-    def ratio(self) -> float:
-        return self.requested / self.allocatable if self.allocatable else 0.0
+    def ratio(self) -> float | None:
+        """Unknown, too, if there is nothing to request."""
+        if self.requested is None or not self.allocatable:
+            return None
+        return self.requested / self.allocatable
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +49,24 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class NodesReport:
-    nodes: tuple[NodeRow, ...]
+    nodes: tuple[NodeRow, ...] | None
+    """None if they could not be listed."""
     total: NodeRow
     """Of all nodes, ready or not."""
-    pods_known: bool = True
-    """False: pods could not be listed, so what they request is unknown and shown as 0 here."""
+
+
+_UNKNOWN = Share(None, None)
+_NOTHING_KNOWN = NodeRow("total", False, False, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN)
 
 
 def collect(snapshot: Snapshot) -> NodesReport:
-    nodes = snapshot.of(listings.NODES)
+    if not snapshot.knows(listings.NODES):
+        return NodesReport(None, _total([_NOTHING_KNOWN]))
+    nodes, pods_known = snapshot.of(listings.NODES), snapshot.knows(listings.PODS)
     addresses = {node.metadata.name: _address(node) for node in nodes}
     capacity = sorted(capacities(nodes, snapshot.derived(requested)), key=lambda node: node.name)
-    rows = tuple(_row(node, addresses[node.name]) for node in capacity)
-    return NodesReport(rows, _total(rows), snapshot.knows(listings.PODS))
+    rows = tuple(_row(node, addresses[node.name], pods_known) for node in capacity)
+    return NodesReport(rows, _total(rows))
 
 
 def _address(node: Node) -> str:
@@ -64,21 +74,23 @@ def _address(node: Node) -> str:
     return next((address.address for address in addresses if address.type == "InternalIP"), "")
 
 
-def _row(node: NodeCapacity, address: str) -> NodeRow:
+def _row(node: NodeCapacity, address: str, pods_known: bool) -> NodeRow:
+    def share(requested: int, allocatable: int) -> Share:
+        return Share(requested if pods_known else None, allocatable)
+
+    def of(resource: str) -> Share:
+        return share(node.requested.get(resource, 0), node.allocatable.get(resource, 0))
+
     return NodeRow(
         name=node.name,
         ready=node.ready,
         schedulable=node.schedulable,
-        cpu_millis=_share(node, CPU),
-        memory_bytes=_share(node, MEMORY),
-        gpus=Share(_gpus(node.requested), _gpus(node.allocatable)),
-        pods=_share(node, PODS),
+        cpu_millis=of(CPU),
+        memory_bytes=of(MEMORY),
+        gpus=share(_gpus(node.requested), _gpus(node.allocatable)),
+        pods=of(PODS),
         address=address,
     )
-
-
-def _share(node: NodeCapacity, resource: str) -> Share:
-    return Share(node.requested.get(resource, 0), node.allocatable.get(resource, 0))
 
 
 def _gpus(amounts: Amounts) -> int:
@@ -100,8 +112,15 @@ def _total(rows: Sequence[NodeRow]) -> NodeRow:
 def _sum(shares: Iterable[Share]) -> Share:
     shares = tuple(shares)
     return Share(
-        sum(share.requested for share in shares), sum(share.allocatable for share in shares)
+        _added([share.requested for share in shares]),
+        _added([share.allocatable for share in shares]),
     )
+
+
+def _added(amounts: Sequence[int | None]) -> int | None:
+    """The sum of amounts of which one is unknown is unknown."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if len(known) == len(amounts) else None
 
 
 def render(report: NodesReport) -> Sequence[Block]:
@@ -113,31 +132,33 @@ def render(report: NodesReport) -> Sequence[Block]:
         Column("gpu", number=True),
         Column("pods", number=True),
     )
-    known = report.pods_known
-    rows = [_cells(row, _status(row), known) for row in report.nodes]
+    if report.nodes is None:
+        return [text("nodes: unknown (they could not be listed)", Tone.WARN)]
+    rows = [_cells(row, _status(row)) for row in report.nodes]
     if rows:
         ready = sum(row.ready for row in report.nodes)
-        rows.append(_cells(report.total, f"{ready}/{len(report.nodes)} ready", known))
+        rows.append(_cells(report.total, f"{ready}/{len(report.nodes)} ready"))
     return [Table(columns, rows, empty="no nodes")]
 
 
-def _cells(row: NodeRow, status: str | Cell, known: bool) -> list[str | Cell]:
+def _cells(row: NodeRow, status: str | Cell) -> list[str | Cell]:
     pods = row.pods
     return [
         row.name,
         status,
-        _shown(row.cpu_millis, lambda millis: cores(millis / 1000), known),
-        _shown(row.memory_bytes, size, known),
-        _shown(row.gpus, str, known) if row.gpus.allocatable else "-",
-        f"{pods.requested if known else 'unknown'}/{pods.allocatable}",
+        _shown(row.cpu_millis, lambda millis: cores(millis / 1000)),
+        _shown(row.memory_bytes, size),
+        _shown(row.gpus, str) if row.gpus.allocatable else "-",
+        f"{or_unknown(pods.requested)}/{or_unknown(pods.allocatable)}",
     ]
 
 
-def _shown(share: Share, unit: Callable[[int], str], known: bool) -> Cell:
-    if not known:
-        return Cell(f"unknown / {unit(share.allocatable)}")
+def _shown(share: Share, unit: Callable[[int], str]) -> Cell:
+    amounts = f"{or_unknown(share.requested, unit)} / {or_unknown(share.allocatable, unit)}"
+    if share.ratio is None:
+        return Cell(amounts)
     tone = Tone.WARN if share.ratio >= _TIGHT else Tone.PLAIN
-    return Cell(f"{unit(share.requested)} / {unit(share.allocatable)} ({share.ratio:.0%})", tone)
+    return Cell(f"{amounts} ({share.ratio:.0%})", tone)
 
 
 def _status(row: NodeRow) -> Cell:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from kvestigate.kube import quantities
 from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from kvestigate.render.blocks import Block, Cell, Field, Table, Tone, table, text
-from kvestigate.render.human import counted, size
-from kvestigate.reports.model import Report
+from kvestigate.render.human import counted, or_unknown, size
+from kvestigate.reports.model import Report, or_not_listed
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
 
@@ -49,24 +49,30 @@ class ClassRow:
     name: str
     provisioner: str
     default: bool
-    volumes: int
-    bound_bytes: int
+    volumes: int | None
+    """Bound ones; None if volumes could not be listed."""
+    bound_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class StorageReport:
-    claims: tuple[ClaimRow, ...]
-    volumes: tuple[VolumeRow, ...]
-    classes: tuple[ClassRow, ...]
+    """None is unknown: the kind could not be listed."""
+
+    claims: tuple[ClaimRow, ...] | None
+    volumes: tuple[VolumeRow, ...] | None
+    classes: tuple[ClassRow, ...] | None
 
 
 def collect(snapshot: Snapshot) -> StorageReport:
-    volumes = tuple(_volume(volume) for volume in snapshot.of(listings.VOLUMES))
+    claims = snapshot.known(listings.CLAIMS)
+    volumes = snapshot.known(listings.VOLUMES)
+    classes = snapshot.known(listings.STORAGE_CLASSES)
     users = mounts(snapshot) if snapshot.knows(listings.PODS) else None
+    rows = None if volumes is None else tuple(map(_volume, volumes))
     return StorageReport(
-        claims=tuple(_claim(claim, users) for claim in snapshot.of(listings.CLAIMS)),
-        volumes=volumes,
-        classes=_classes(snapshot.of(listings.STORAGE_CLASSES), volumes),
+        claims=None if claims is None else tuple(_claim(claim, users) for claim in claims),
+        volumes=rows,
+        classes=None if classes is None else _classes(classes, rows),
     )
 
 
@@ -114,15 +120,16 @@ def _volume(volume: PersistentVolume) -> VolumeRow:
     )
 
 
-def _classes(classes: Iterable[StorageClass], volumes: Sequence[VolumeRow]) -> tuple[ClassRow, ...]:
+def _classes(
+    classes: Iterable[StorageClass], volumes: Sequence[VolumeRow] | None
+) -> tuple[ClassRow, ...]:
     """The StorageClasses, and classes that only volumes name."""
     known = {storage_class.metadata.name: storage_class for storage_class in classes}
-    named = {volume.storage_class for volume in volumes if volume.phase == "Bound"}
+    in_use = [volume for volume in volumes or () if volume.phase == "Bound"]
+    named = {volume.storage_class for volume in in_use}
     rows = []
     for name in (*known, *sorted(named - known.keys())):
-        bound = [
-            volume for volume in volumes if volume.storage_class == name and volume.phase == "Bound"
-        ]
+        bound = [volume for volume in in_use if volume.storage_class == name]
         storage_class = known.get(name)
         rows.append(
             ClassRow(
@@ -130,8 +137,8 @@ def _classes(classes: Iterable[StorageClass], volumes: Sequence[VolumeRow]) -> t
                 provisioner=storage_class.provisioner if storage_class else "",
                 default=storage_class is not None
                 and storage_class.metadata.annotations.get(_DEFAULT) == "true",
-                volumes=len(bound),
-                bound_bytes=sum(volume.bytes for volume in bound),
+                volumes=None if volumes is None else len(bound),
+                bound_bytes=None if volumes is None else sum(volume.bytes for volume in bound),
             )
         )
     return tuple(rows)
@@ -140,11 +147,11 @@ def _classes(classes: Iterable[StorageClass], volumes: Sequence[VolumeRow]) -> t
 def render(report: StorageReport) -> Sequence[Block]:
     return [
         text("PersistentVolumeClaims", Tone.STRONG),
-        _claims(report.claims),
+        or_not_listed(report.claims, _claims, "PersistentVolumeClaims"),
         text("PersistentVolumes", Tone.STRONG),
-        _volumes(report.volumes),
+        or_not_listed(report.volumes, _volumes, "PersistentVolumes"),
         text("StorageClasses", Tone.STRONG),
-        _class_table(report.classes),
+        or_not_listed(report.classes, _class_table, "StorageClasses"),
     ]
 
 
@@ -189,8 +196,8 @@ def _class_table(classes: Sequence[ClassRow]) -> Table:
         classes,
         Field("name", lambda row: f"{row.name or '(none)'}{' (default)' if row.default else ''}"),
         Field("provisioner", lambda row: row.provisioner or "-"),
-        Field("volumes", lambda row: str(row.volumes), number=True),
-        Field("bound", lambda row: size(row.bound_bytes), number=True),
+        Field("volumes", lambda row: or_unknown(row.volumes), number=True),
+        Field("bound", lambda row: or_unknown(row.bound_bytes, size), number=True),
         empty="no StorageClasses",
     )
 

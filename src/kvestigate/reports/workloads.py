@@ -26,7 +26,8 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadsReport:
-    workloads: tuple[Workload, ...]
+    workloads: tuple[Workload, ...] | None
+    """Of the kinds that could be listed; None if none could."""
 
 
 def collect(snapshot: Snapshot) -> WorkloadsReport:
@@ -57,6 +58,8 @@ def collect(snapshot: Snapshot) -> WorkloadsReport:
         )
         template = daemon_set.spec.template
         workloads.append(_workload("DaemonSet", daemon_set.metadata, template, counts))
+    if not any(map(snapshot.knows, REPORT.needs)):
+        return WorkloadsReport(None)
     workloads.sort(key=lambda workload: (workload.namespace, workload.kind, workload.name))
     return WorkloadsReport(tuple(workloads))
 
@@ -72,7 +75,7 @@ def _workload(
 def render(report: WorkloadsReport) -> Sequence[Block]:
     return [
         table(
-            report.workloads,
+            report.workloads or (),
             Field("namespace", lambda row: row.namespace),
             Field("kind", lambda row: row.kind),
             Field("name", lambda row: row.name),

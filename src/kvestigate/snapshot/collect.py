@@ -37,7 +37,10 @@ async def take(
             try:
                 snapshot.listed[source] = await source.read(api, namespace, progress)
             except ApiError as error:
-                snapshot.gaps[source] = _gap(source, error)
+                if isinstance(error, NotFound) and source.absent_means_none:
+                    snapshot.listed[source] = ()
+                else:
+                    snapshot.gaps[source] = _gap(source, error)
 
     with one_failure():
         async with asyncio.TaskGroup() as tasks:

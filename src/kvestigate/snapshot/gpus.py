@@ -61,8 +61,8 @@ class NodeGpus:
     """The value of the label, `NVIDIA-H100-80GB-HBM3`; empty without one."""
     count: int
     """Physical devices if a label says it, otherwise the allocatable ones."""
-    memory_mib: int
-    """The memory of one device; 0 if unknown."""
+    memory_mib: int | None
+    """The memory of one device; None if unknown."""
     driver: str
     cuda: str
     """The CUDA version that the driver supports."""
@@ -76,10 +76,13 @@ class NodeGpus:
     """Containers that can share one device."""
     allocatable: Amounts
     """By resource name; healthy devices only."""
-    requested: Amounts
+    requested: Amounts | None
+    """By pods on the node; None if the pods could not be listed."""
 
     @property
-    def free(self) -> int:
+    def free(self) -> int | None:
+        if self.requested is None:
+            return None
         return sum(self.allocatable.values()) - sum(self.requested.values())
 
 
@@ -113,14 +116,6 @@ class Device:
     """None if unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class GpuInventory:
-    """The GPUs of all nodes, and the containers that request GPUs."""
-
-    nodes: tuple[NodeGpus, ...]
-    consumers: tuple[Consumer, ...]
-
-
 def vendor_of(resource: str) -> str:
     """The vendor of a GPU resource; empty for all other resources."""
     if resource.startswith(MIG_PREFIX):
@@ -132,20 +127,6 @@ def gpus_only(resources: Mapping[str, int]) -> Amounts:
     return {name: amount for name, amount in resources.items() if vendor_of(name)}
 
 
-def inventory(
-    nodes: Iterable[Node], pods: Iterable[Pod], requested: Mapping[str, Amounts]
-) -> GpuInventory:
-    """The nodes with GPUs and the containers that request GPUs.
-
-    `requested` is the requests of the pods by node, from `capacity`.
-    """
-    by_node = (node_gpus(node, requested.get(node.metadata.name, {})) for node in nodes)
-    return GpuInventory(
-        nodes=tuple(gpus for gpus in by_node if gpus is not None),
-        consumers=consumers(pods),
-    )
-
-
 def consumers(pods: Iterable[Pod]) -> tuple[Consumer, ...]:
     """The containers that request GPUs, sorted by node and name."""
     unsorted = (consumer for pod in pods if not pod.finished for consumer in _consumers(pod))
@@ -154,8 +135,19 @@ def consumers(pods: Iterable[Pod]) -> tuple[Consumer, ...]:
     )
 
 
-def node_gpus(node: Node, requested: Amounts) -> NodeGpus | None:
-    """The GPUs of a node; None if it has none."""
+def nodes_with_gpus(
+    nodes: Iterable[Node], requested: Mapping[str, Amounts] | None
+) -> tuple[NodeGpus, ...]:
+    """By name. `requested` is by node, from `capacity`; None if it is unknown."""
+    found = (
+        node_gpus(node, None if requested is None else requested.get(node.metadata.name, {}))
+        for node in nodes
+    )
+    return tuple(sorted(filter(None, found), key=lambda gpus: gpus.node))
+
+
+def node_gpus(node: Node, requested: Amounts | None) -> NodeGpus | None:
+    """The GPUs of a node; None if it has none. `requested` is None if it is unknown."""
     labels = node.metadata.labels
     allocatable = gpus_only(amounts(node.status.allocatable))
     counted = _number(labels.get("nvidia.com/gpu.count"))
@@ -168,7 +160,7 @@ def node_gpus(node: Node, requested: Amounts) -> NodeGpus | None:
         vendor=vendor,
         model=next((labels[label] for label in _MODEL_LABELS if label in labels), ""),
         count=counted or sum(allocatable.values()),
-        memory_mib=_number(labels.get(_MEMORY_LABEL)),
+        memory_mib=_number(labels.get(_MEMORY_LABEL)) or None,
         driver=_version(labels, "nvidia.com/cuda.driver-version.full", "nvidia.com/cuda.driver"),
         cuda=_version(labels, "nvidia.com/cuda.runtime-version.full", "nvidia.com/cuda.runtime"),
         mig_strategy=_mig_strategy(labels),
@@ -180,7 +172,7 @@ def node_gpus(node: Node, requested: Amounts) -> NodeGpus | None:
         sharing=_sharing(labels, allocatable, replicas),
         replicas=replicas,
         allocatable=allocatable,
-        requested=gpus_only(requested),
+        requested=None if requested is None else gpus_only(requested),
     )
 
 

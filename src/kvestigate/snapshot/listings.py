@@ -60,6 +60,7 @@ SECRETS = _names("secrets")
 TLS_SECRETS = _of("secrets", objects.TlsSecret, "type=kubernetes.io/tls")
 SERVICE_ACCOUNTS = _names("serviceaccounts")
 RESOURCE_CLAIMS = _names("resourceclaims")
+RESOURCE_SLICES = _names("resourceslices")
 RESOURCE_CLAIM_TEMPLATES = _names("resourceclaimtemplates")
 
 QUOTAS = _of("resourcequotas", rules.ResourceQuota)

@@ -53,6 +53,10 @@ class Snapshot:
             return ()
         return cast("tuple[T, ...]", self.listed[source])
 
+    def known(self, source: Source[T]) -> tuple[T, ...] | None:
+        """The items of a source; None if it could not be read."""
+        return None if source in self.gaps else self.of(source)
+
     @property
     def objects(self) -> int:
         """How many API objects were read."""

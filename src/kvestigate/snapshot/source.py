@@ -49,6 +49,11 @@ class Source(ABC, Generic[T]):
     def name(self) -> str:
         """`pods`, `nodes.metrics.k8s.io`, `/metrics`"""
 
+    @property
+    def absent_means_none(self) -> bool:
+        """Whether a server that does not serve this type has no objects of it."""
+        return False
+
     @abstractmethod
     async def read(self, api: Api, namespace: str, progress: Progress | None) -> tuple[T, ...]:
         """All items; with `namespace`, only those of it and those without a namespace."""
@@ -75,6 +80,11 @@ class Listing(Source[T]):
     @property
     def name(self) -> str:
         return self.resource.qualified
+
+    @property
+    def absent_means_none(self) -> bool:
+        """Not of measurements: what nobody measures is there all the same."""
+        return self.resource.group != builtins.POD_METRICS.group
 
     async def read(self, api: Api, namespace: str, progress: Progress | None) -> tuple[T, ...]:
         within = namespace if namespace and self.resource.namespaced else None

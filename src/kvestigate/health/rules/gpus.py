@@ -29,7 +29,7 @@ def not_offered(cluster: Cluster) -> Iterator[Fault]:
         for name, count in node.status.allocatable.items()
         if quantities.whole(count)
     }
-    for consumer in cluster.snapshot.derived(gpu.collect).consumers:
+    for consumer in cluster.snapshot.derived(gpu.collect).consumers or ():
         if consumer.resource not in offered:
             yield Fault(
                 severity=Severity.CRITICAL,
@@ -102,10 +102,10 @@ def used_outside_kubernetes(cluster: Cluster) -> Iterator[Fault]:
     for reading in cluster.of(listings.GPU_READINGS):
         if not reading.pod and occupied(reading.utilization, reading.memory_used_mib):
             without_pod.setdefault(reading.node, []).append(reading)
-    for node in cluster.snapshot.derived(gpu.collect).nodes:
+    for node in cluster.snapshot.derived(gpu.collect).nodes or ():
         own = without_pod.get(node.node, [])
         # More GPUs in use than are free: the exporter does not know the pods of the others.
-        if not own or node.sharing or len(own) > node.free:
+        if not own or node.sharing or len(own) > (node.free or 0):
             continue
         yield Fault(
             severity=Severity.WARNING,

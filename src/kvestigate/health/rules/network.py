@@ -17,7 +17,7 @@ def services_without_endpoints(cluster: Cluster) -> Iterator[Fault]:
     completed = [
         pod.metadata for pod in cluster.of(listings.PODS) if pod.status.phase == "Succeeded"
     ]
-    for service in cluster.snapshot.derived(network.collect).services:
+    for service in cluster.snapshot.derived(network.collect).services or ():
         if not service.selector or service.ready or service.type == "ExternalName":
             continue
         wanted, namespace = service.selector.items(), service.namespace
@@ -46,7 +46,7 @@ def services_without_endpoints(cluster: Cluster) -> Iterator[Fault]:
     *network.REPORT.needs,
 )
 def broken_backends(cluster: Cluster) -> Iterator[Fault]:
-    for ingress in cluster.snapshot.derived(network.collect).ingresses:
+    for ingress in cluster.snapshot.derived(network.collect).ingresses or ():
         for backend in ingress.backends:
             if backend.problem:
                 yield Fault(
@@ -61,7 +61,7 @@ def broken_backends(cluster: Cluster) -> Iterator[Fault]:
 
 @rule("policy-selects-nothing", "A NetworkPolicy selects no pods.", *network.REPORT.needs)
 def idle_policies(cluster: Cluster) -> Iterator[Fault]:
-    for policy in cluster.snapshot.derived(network.collect).policies:
+    for policy in cluster.snapshot.derived(network.collect).policies or ():
         if not policy.selected and policy.selector:
             yield Fault(
                 severity=Severity.WARNING,

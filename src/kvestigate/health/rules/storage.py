@@ -21,7 +21,7 @@ def unbound_claims(cluster: Cluster) -> Iterator[Fault]:
         storage_class.metadata.name: storage_class.volume_binding_mode
         for storage_class in cluster.of(listings.STORAGE_CLASSES)
     }
-    for claim in cluster.snapshot.derived(storage.collect).claims:
+    for claim in cluster.snapshot.derived(storage.collect).claims or ():
         if claim.phase == "Bound" or (
             classes.get(claim.storage_class) == _LATE and not claim.used_by
         ):
@@ -43,7 +43,7 @@ def unbound_claims(cluster: Cluster) -> Iterator[Fault]:
 
 @rule("volume-orphaned", "A PersistentVolume is left without a claim.", *storage.REPORT.needs)
 def orphaned_volumes(cluster: Cluster) -> Iterator[Fault]:
-    for volume in cluster.snapshot.derived(storage.collect).volumes:
+    for volume in cluster.snapshot.derived(storage.collect).volumes or ():
         if volume.orphaned:
             yield Fault(
                 severity=Severity.WARNING,
