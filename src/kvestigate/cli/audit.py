@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,21 +20,46 @@ from kvestigate.errors import EXIT_FAILED, EXIT_OK, UsageError
 _SARIF = "sarif"
 
 
+if TYPE_CHECKING:
+    from kvestigate.health.audit import Audit
+    from kvestigate.health.waivers import Waiver
+
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(["warning", "critical"]),
+    help="Exit with code 1 if a finding is this severe or worse.",
+)
+
+
 @runnable_group(
     "audit",
     examples=(
         "kvestigate audit",
         "kvestigate audit --json monday.json",
         "kvestigate audit -n web --fail-on critical",
+        "kvestigate audit --fail-on warning --baseline monday.json --junit audit.xml",
         "kvestigate audit -o sarif > findings.sarif",
     ),
 )
 @output_option(_SARIF)
 @json_option
+@fail_on_option
 @click.option(
-    "--fail-on",
-    type=click.Choice(["warning", "critical"]),
-    help="Exit with code 1 if a finding is this severe or worse.",
+    "--allow-gaps",
+    is_flag=True,
+    help="With --fail-on: accept that rules could not run because something may not be read.",
+)
+@click.option(
+    "--baseline",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Accept the findings of an earlier audit, which --json wrote.",
+)
+@click.option(
+    "--waivers",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Accept the findings that FILE names, each with owner, reason and last day.",
 )
 @click.option(
     "--sarif",
@@ -41,6 +67,13 @@ _SARIF = "sarif"
     metavar="PATH",
     type=click.Path(path_type=Path),
     help="Also write the findings as SARIF to PATH, for code scanners.",
+)
+@click.option(
+    "--junit",
+    "junit_path",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Also write the rules and findings as JUnit XML to PATH, for CI systems.",
 )
 @click.option(
     "--html",
@@ -56,8 +89,12 @@ async def audit(
     run: Run,
     json_path: Path | None,
     sarif_path: Path | None,
+    junit_path: Path | None,
     html_path: Path | None,
     fail_on: str | None,
+    allow_gaps: bool,
+    baseline: Path | None,
+    waivers: Path | None,
     no_logs: bool,
 ) -> int:
     """Show every report of the cluster, and the problems found.
@@ -65,14 +102,17 @@ async def audit(
     Reads the cluster once, runs every report and ends with the findings, the most severe first.
     What may not be listed is named, and the audit goes on with the rest. With -n it reads one
     namespace and the objects without a namespace. `-o sarif` prints the findings for code scanners.
-    """
-    from kvestigate.health.audit import AuditOptions
-    from kvestigate.health.rendering import aimed, audit_blocks
-    from kvestigate.render.severity import at_least
 
+    For CI: --fail-on fails on findings that are in neither the --baseline nor the --waivers, and
+    when a rule could not run because something may not be read.
+    """
+    from kvestigate.health.audit import AuditOptions, accept
+    from kvestigate.health.rendering import aimed, audit_blocks
+
+    known, accepted = _baseline(baseline), _waivers(waivers)
     options = run.options
     wanted = AuditOptions(logs=not no_logs, namespace=options.namespace)
-    result = await run.result(wanted, progress=counting())
+    result = accept(await run.result(wanted, progress=counting()), accepted, known)
     if options.output == _SARIF or sarif_path is not None:
         from kvestigate.health.sarif import to_sarif
 
@@ -82,12 +122,36 @@ async def audit(
     else:
         emit(options, result, lambda audit: audit_blocks(aimed(audit, options.cluster_flags)))
     keep_json(json_path, result)
+    if junit_path is not None:
+        from kvestigate.health.junit import to_junit
+
+        write_whole(junit_path, to_junit(result))
     if html_path is not None:
         from kvestigate.health.page import to_page
 
         write_whole(html_path, to_page(aimed(result, options.cluster_flags)).encode())
-    severities = (finding.severity for finding in result.findings)
-    return EXIT_FAILED if fail_on and at_least(severities, fail_on) else EXIT_OK
+    return _passed(result, fail_on, allow_gaps)
+
+
+def _passed(audit: Audit, fail_on: str | None, allow_gaps: bool) -> int:
+    from kvestigate.health.gate import objections
+
+    reasons = objections(audit, fail_on, allow_gaps=allow_gaps) if fail_on else ()
+    for reason in reasons:
+        click.echo(f"failed: {reason}", err=True)
+    return EXIT_FAILED if reasons else EXIT_OK
+
+
+def _baseline(path: Path | None) -> frozenset[str]:
+    from kvestigate.health.difference import keys, parse
+
+    return frozenset() if path is None else keys(parse(_read(path), str(path)))
+
+
+def _waivers(path: Path | None) -> tuple[Waiver, ...]:
+    from kvestigate.health.waivers import read_waivers
+
+    return () if path is None else read_waivers(read_whole(path), str(path))
 
 
 @operation_command(
@@ -98,14 +162,23 @@ async def audit(
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))
 @json_option
-async def diff(run: Run, before: Path, after: Path, json_path: Path | None) -> None:
-    """Show what changed between two audits that `audit --json` wrote."""
+@fail_on_option
+async def diff(
+    run: Run, before: Path, after: Path, json_path: Path | None, fail_on: str | None
+) -> int:
+    """Show what changed between two audits that `audit --json` wrote.
+
+    With --fail-on only findings that are new in the second audit count.
+    """
     from kvestigate.health.difference import DiffOptions, parse
+    from kvestigate.render.severity import Severity, at_least
 
     if run.options.output == _SARIF:
         raise UsageError("-o sarif: `audit diff` has no SARIF output", hint="use -o json")
     audits = (parse(_read(path), str(path)) for path in (before, after))
-    await run(DiffOptions(*audits), json_path=json_path)
+    difference = await run(DiffOptions(*audits), json_path=json_path)
+    severities = (Severity(finding.severity) for finding in difference.new_findings)
+    return EXIT_FAILED if fail_on and at_least(severities, fail_on) else EXIT_OK
 
 
 def _read(path: Path) -> bytes:

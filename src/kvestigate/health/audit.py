@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,9 +16,10 @@ from kvestigate.client.logs import LogOptions
 from kvestigate.client.named import require_namespace
 from kvestigate.errors import KvestigateError
 from kvestigate.health.cluster import Cluster
-from kvestigate.health.model import Finding
+from kvestigate.health.model import Finding, key_of
 from kvestigate.health.registry import RULES, findings, skipped
 from kvestigate.health.rules.pods import crashing_containers
+from kvestigate.health.waivers import Accepted, Waiver, accepted, annotated
 from kvestigate.kube.views.pods import CondensedContainerStatus
 from kvestigate.reports.registry import REPORTS
 from kvestigate.snapshot.collect import take
@@ -62,6 +63,8 @@ class Audit:
     objects: int = 0
     """How many objects were read; 0 in files of versions that did not count them."""
     findings: tuple[Finding, ...]
+    accepted: tuple[Accepted, ...] = ()
+    """Those of the findings that do not count for `--fail-on`."""
     skipped: tuple[str, ...]
     """The rules that were not checked because of `gaps`."""
     reports: dict[str, Any]
@@ -81,16 +84,38 @@ async def collect(access: Access, options: AuditOptions, progress: Progress | No
 
 def examine(snapshot: Snapshot, server: str) -> Audit:
     """Pure: runs every report and every rule on the snapshot."""
+    cluster, found = Cluster(snapshot), findings(snapshot)
+    waivers = [
+        waiver
+        for finding in found
+        for waiver in annotated(cluster.annotations(finding.subject), finding.subject)
+    ]
     return Audit(
         captured_at=snapshot.captured_at,
         server=server,
         namespace=snapshot.namespace,
         objects=snapshot.objects,
-        findings=findings(snapshot),
+        findings=found,
+        accepted=tuple(accepted(found, waivers, (), snapshot.captured_at.date())),
         skipped=skipped(snapshot),
         reports={report.name: snapshot.derived(report.collect) for report in REPORTS},
         gaps=snapshot.missing(NEEDS),
     )
+
+
+def accept(audit: Audit, waivers: Collection[Waiver], baseline: Collection[str]) -> Audit:
+    """The audit with what a file of waivers and a baseline accept, too."""
+    today = audit.captured_at.date()
+    known = {key_of(entry.rule, entry.subject) for entry in audit.accepted}
+    others = [finding for finding in audit.findings if finding.key not in known]
+    more = accepted(others, waivers, baseline, today)
+    return replace(audit, accepted=(*audit.accepted, *more))
+
+
+def unaccepted(audit: Audit) -> tuple[Finding, ...]:
+    """The findings that nobody has accepted."""
+    known = {key_of(entry.rule, entry.subject) for entry in audit.accepted}
+    return tuple(finding for finding in audit.findings if finding.key not in known)
 
 
 async def _last_log_lines(

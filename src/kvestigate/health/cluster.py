@@ -5,7 +5,7 @@ Pure. An index is made when a rule first asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeVar
@@ -44,6 +44,21 @@ class Cluster:
 
     def find(self, listing: Listing[T], name: str, namespace: str = "") -> T | None:
         return self._by_name(listing).get((namespace, name))
+
+    def annotations(self, subject: Subject) -> Mapping[str, str]:
+        """Of the object, if it was read with its metadata."""
+        listing = self._kinds.get(subject.kind)
+        found = self.find(listing, subject.name, subject.namespace) if listing else None
+        return found.metadata.annotations if found is not None else {}
+
+    @cached_property
+    def _kinds(self) -> dict[str, Listing[Any]]:
+        """Kind -> the listing that has all objects of it."""
+        return {
+            source.resource.kind: source
+            for source in self.snapshot.listed
+            if isinstance(source, Listing) and not source.fields
+        }
 
     def lacks(self, listing: Listing[Any], name: str, namespace: str = "") -> bool:
         """Whether it surely does not exist: its kind was read, where it would be, without it."""

@@ -15,6 +15,7 @@ import msgspec
 
 from kvestigate.errors import InputError
 from kvestigate.health.audit import SCHEMA
+from kvestigate.health.model import Subject, key_of
 from kvestigate.render.blocks import Block, Cell, Facts, Field, Table, Tone, table, text
 from kvestigate.render.human import cores, size
 
@@ -102,6 +103,14 @@ def difference(before: Document, after: Document) -> AuditDifference:
         new_findings=tuple(new[key] for key in new if key not in old),
         gone_findings=tuple(old[key] for key in old if key not in new),
         changes=tuple(_reports(before["reports"], after["reports"])),
+    )
+
+
+def keys(document: Document) -> frozenset[str]:
+    """Of the findings of an audit, as `Finding.key` has them: what a baseline accepts."""
+    return frozenset(
+        key_of(str(finding["rule"]), msgspec.convert(finding["subject"], Subject))
+        for finding in document["findings"]
     )
 
 

@@ -80,3 +80,13 @@ class Finding:
     objects: tuple[Subject, ...] = ()
     """The pods that have the fault, if the subject is their workload."""
     effects: tuple[Effect, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What stays the same while the finding does: its rule and its object."""
+        return key_of(self.rule, self.subject)
+
+
+def key_of(rule: str, subject: Subject) -> str:
+    parts = (subject.namespace, subject.kind, subject.name, subject.container)
+    return f"{rule} {'/'.join(part for part in parts if part)}"

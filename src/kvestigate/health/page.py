@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
-from kvestigate.health.audit import Audit
+from kvestigate.health.audit import Audit, unaccepted
 from kvestigate.health.model import Finding
-from kvestigate.health.rendering import no_problems, not_checked, section
+from kvestigate.health.rendering import accepted_lines, no_problems, not_checked, section
 from kvestigate.render.blocks import Block, Tone, text
 from kvestigate.render.html import to_html
-from kvestigate.render.human import or_unknown
+from kvestigate.render.human import counted, or_unknown
 from kvestigate.render.severity import Severity
 from kvestigate.reports.gpu import GpuReport
 from kvestigate.reports.gpu_map import gpu_map
@@ -82,7 +82,7 @@ def to_page(audit: Audit) -> str:
 
 def _cards(audit: Audit) -> str:
     """The most important numbers of the audit."""
-    counts = Counter(finding.severity for finding in audit.findings)
+    counts = Counter(finding.severity for finding in unaccepted(audit))
     cards = [
         (str(counts[Severity.CRITICAL]), "critical", "bad" if counts[Severity.CRITICAL] else ""),
         (str(counts[Severity.WARNING]), "warnings", "warn" if counts[Severity.WARNING] else ""),
@@ -111,7 +111,7 @@ def _cards(audit: Audit) -> str:
 def _ready(report: NodesReport) -> str:
     if report.nodes is None:
         return "unknown"
-    return f"{sum(row.ready for row in report.nodes)}/{len(report.nodes)}"
+    return f"{sum(bool(row.ready) for row in report.nodes)}/{len(report.nodes)}"
 
 
 def _contents() -> str:
@@ -127,8 +127,10 @@ def _title(name: str) -> str:
 def _findings(audit: Audit) -> list[str]:
     lines = [*map(gap_line, audit.gaps), *not_checked(audit)]
     notes: list[Block] = [text(line, Tone.WARN) for line in lines]
-    if audit.findings:
-        return [*map(_finding, audit.findings), to_html(notes)]
+    notes += [text(line, Tone.DIM) for line in accepted_lines(audit)]
+    findings = unaccepted(audit)
+    if findings:
+        return [*map(_finding, findings), to_html(notes)]
     return [f"<p>{no_problems(audit)}</p>", to_html(notes)]
 
 
@@ -138,8 +140,18 @@ def _finding(finding: Finding) -> str:
         f'<div class="finding {severity.value}"><span class="{severity.tone.value} strong">'
         f'{severity.value}</span> <span class="strong">{escape(str(finding.subject))}</span>: '
         f'{escape(finding.evidence)}<br><span class="dim">{escape(finding.why)}</span><br>'
+        f"{_effects(finding)}"
         f"<code>{escape(finding.command)}</code></div>"
     )
+
+
+def _effects(finding: Finding) -> str:
+    if not finding.effects:
+        return ""
+    lines = (f"{effect.subject}: {effect.evidence}" for effect in finding.effects)
+    body = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    affected = counted(len(finding.effects), "object")
+    return f"<details><summary>{affected} affected</summary><ul>{body}</ul></details>"
 
 
 def _charts(audit: Audit) -> list[str]:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kvestigate.health.audit import Audit
+from kvestigate.health.audit import Audit, unaccepted
 from kvestigate.health.model import Finding
 from kvestigate.health.registry import RULES
+from kvestigate.health.waivers import Accepted
 from kvestigate.render.blocks import Block, Cell, Text, Tone, text
 from kvestigate.render.human import counted
 from kvestigate.render.severity import tally
@@ -53,10 +54,27 @@ def _gaps_of(needs: Sequence[Source[Any]], audit: Audit) -> list[Gap]:
 
 def finding_blocks(audit: Audit) -> Sequence[Block]:
     blocks: list[Block] = [text(line, Tone.WARN) for line in not_checked(audit)]
-    if not audit.findings:
-        return [*blocks, text(no_problems(audit), Tone.PLAIN if blocks else Tone.GOOD)]
-    summary = tally(finding.severity for finding in audit.findings)
-    return [*blocks, text(summary), *_brief(audit.findings)]
+    blocks += [text(line, Tone.DIM) for line in accepted_lines(audit)]
+    findings = unaccepted(audit)
+    if not findings:
+        tone = Tone.WARN if audit.skipped else Tone.GOOD
+        return [*blocks, text(no_problems(audit), tone)]
+    summary = tally(finding.severity for finding in findings)
+    return [*blocks, text(summary), *_brief(findings)]
+
+
+def accepted_lines(audit: Audit) -> Sequence[str]:
+    """`Accepted: crash-loop, Deployment shop/web (waiver of ada until 2026-12-31: ...).`"""
+    return [
+        f"Accepted: {entry.rule}, {entry.subject} ({_acceptance(entry)})."
+        for entry in audit.accepted
+    ]
+
+
+def _acceptance(entry: Accepted) -> str:
+    if entry.expires is None:
+        return "in the baseline"
+    return f"waiver of {entry.owner} until {entry.expires}: {entry.reason}"
 
 
 def not_checked(audit: Audit) -> Sequence[str]:
@@ -76,7 +94,8 @@ def no_problems(audit: Audit) -> str:
         return "No check could run: whether there are problems is unknown."
     which = " by the checks that could run" if audit.skipped else ""
     checks = f"{counted(ran, 'check')} on {counted(audit.objects, 'object')}"
-    return f"No problems found{which} ({checks})."
+    new = "new " if audit.accepted else ""
+    return f"No {new}problems found{which} ({checks})."
 
 
 def _brief(findings: Sequence[Finding]) -> Iterator[Text]:

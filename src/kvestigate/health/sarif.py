@@ -75,4 +75,4 @@ def _path(subject: Subject) -> str:
 
 
 def _fingerprint(finding: Finding) -> str:
-    return hashlib.sha256(f"{finding.rule} {_path(finding.subject)}".encode()).hexdigest()
+    return hashlib.sha256(finding.key.encode()).hexdigest()

@@ -118,7 +118,7 @@ def fleet_of(gpus: GpuReport, nodes: NodesReport, *, captured_at: datetime, serv
     )
 
 
-def _closed(ready: bool, schedulable: bool) -> str:
+def _closed(ready: bool | None, schedulable: bool | None) -> str:
     if not ready:
         return "not ready"
     return "" if schedulable else "cordoned"

@@ -37,8 +37,9 @@ class Share:
 @dataclass(frozen=True, slots=True)
 class NodeRow:
     name: str
-    ready: bool
-    schedulable: bool
+    ready: bool | None
+    """None if unknown."""
+    schedulable: bool | None
     cpu_millis: Share
     memory_bytes: Share
     gpus: Share
@@ -56,7 +57,7 @@ class NodesReport:
 
 
 _UNKNOWN = Share(None, None)
-_NOTHING_KNOWN = NodeRow("total", False, False, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN)
+_NOTHING_KNOWN = NodeRow("total", None, None, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN)
 
 
 def collect(snapshot: Snapshot) -> NodesReport:
@@ -100,13 +101,17 @@ def _gpus(amounts: Amounts) -> int:
 def _total(rows: Sequence[NodeRow]) -> NodeRow:
     return NodeRow(
         name="total",
-        ready=all(row.ready for row in rows),
-        schedulable=all(row.schedulable for row in rows),
+        ready=_all([row.ready for row in rows]),
+        schedulable=_all([row.schedulable for row in rows]),
         cpu_millis=_sum(row.cpu_millis for row in rows),
         memory_bytes=_sum(row.memory_bytes for row in rows),
         gpus=_sum(row.gpus for row in rows),
         pods=_sum(row.pods for row in rows),
     )
+
+
+def _all(answers: Sequence[bool | None]) -> bool | None:
+    return None if None in answers else all(answers)
 
 
 def _sum(shares: Iterable[Share]) -> Share:
@@ -136,7 +141,7 @@ def render(report: NodesReport) -> Sequence[Block]:
         return [text("nodes: unknown (they could not be listed)", Tone.WARN)]
     rows = [_cells(row, _status(row)) for row in report.nodes]
     if rows:
-        ready = sum(row.ready for row in report.nodes)
+        ready = sum(bool(row.ready) for row in report.nodes)
         rows.append(_cells(report.total, f"{ready}/{len(report.nodes)} ready"))
     return [Table(columns, rows, empty="no nodes")]
 

@@ -27,7 +27,7 @@ class Workload:
 @dataclass(frozen=True, slots=True)
 class WorkloadsReport:
     workloads: tuple[Workload, ...] | None
-    """Of the kinds that could be listed; None if none could."""
+    """Of the kinds that could be listed; None if there is none and one kind could not."""
 
 
 def collect(snapshot: Snapshot) -> WorkloadsReport:
@@ -58,7 +58,7 @@ def collect(snapshot: Snapshot) -> WorkloadsReport:
         )
         template = daemon_set.spec.template
         workloads.append(_workload("DaemonSet", daemon_set.metadata, template, counts))
-    if not any(map(snapshot.knows, REPORT.needs)):
+    if not workloads and not snapshot.knows(*REPORT.needs):
         return WorkloadsReport(None)
     workloads.sort(key=lambda workload: (workload.namespace, workload.kind, workload.name))
     return WorkloadsReport(tuple(workloads))
