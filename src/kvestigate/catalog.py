@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 CATALOG: dict[str, str] = {
     "audit": "kvestigate.health.operations:AUDIT",
     "audit.diff": "kvestigate.health.operations:DIFF",
+    "why": "kvestigate.health.operations:WHY",
     "report.list": "kvestigate.reports.operations:LIST",
     "report.run": "kvestigate.reports.operations:RUN",
     "namespaces": "kvestigate.inspection.operations:NAMESPACES",

@@ -55,6 +55,11 @@ def test_an_audit_of_a_clean_cluster(invoke: Invoke, home: Path) -> None:
     sarif = json.loads((home / "now.sarif").read_text())
     assert sarif["version"] == "2.1.0"
 
+    why = invoke("why", "node/node-1")
+    assert (why.code, "Nothing wrong was found" in why.out) == (0, True)
+    missing = invoke("why", "pod", "web-0")
+    assert (missing.code, "web-0" in missing.err) == (5, True), missing.err
+
     printed = invoke("audit", "-o", "sarif")
     assert (printed.code, json.loads(printed.out)["version"]) == (0, "2.1.0")
     assert json.loads(invoke("-o", "json", "audit").out)["findings"] == []

@@ -26,6 +26,7 @@ class Entry(NamedTuple):
 _COMMANDS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "Investigate": (
         ("audit", "audit:audit", "Show every report of the cluster, and the problems found."),
+        ("why", DERIVED, "Explain what is wrong with one object, down to the cause."),
         ("report", DERIVED, "Run one report of the audit."),
         ("namespaces", DERIVED, "List namespaces with their number of pods."),
         ("pods", DERIVED, "List the pods of all namespaces, or of one with -n."),

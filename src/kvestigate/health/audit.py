@@ -77,9 +77,14 @@ async def collect(access: Access, options: AuditOptions, progress: Progress | No
             await require_namespace(api, options.namespace)
         snapshot = await take(api, NEEDS, progress, namespace=options.namespace)
         if options.logs:
-            crashing = crashing_containers(Cluster(snapshot))[:_MOST_LOGS]
-            snapshot = replace(snapshot, last_log_lines=await _last_log_lines(api, crashing))
+            snapshot = await with_log_lines(api, snapshot)
     return examine(snapshot, str(access.server))
+
+
+async def with_log_lines(api: Api, snapshot: Snapshot) -> Snapshot:
+    """With the last log line of containers that crash: it often tells the cause."""
+    crashing = crashing_containers(Cluster(snapshot))[:_MOST_LOGS]
+    return replace(snapshot, last_log_lines=await _last_log_lines(api, crashing))
 
 
 def examine(snapshot: Snapshot, server: str) -> Audit:

@@ -45,10 +45,13 @@ class Cluster:
     def find(self, listing: Listing[T], name: str, namespace: str = "") -> T | None:
         return self._by_name(listing).get((namespace, name))
 
-    def annotations(self, subject: Subject) -> Mapping[str, str]:
-        """Of the object, if it was read with its metadata."""
+    def object(self, subject: Subject) -> Any:
+        """The object, if its kind was read and it exists; None otherwise."""
         listing = self._kinds.get(subject.kind)
-        found = self.find(listing, subject.name, subject.namespace) if listing else None
+        return self.find(listing, subject.name, subject.namespace) if listing else None
+
+    def annotations(self, subject: Subject) -> Mapping[str, str]:
+        found = self.object(subject)
         return found.metadata.annotations if found is not None else {}
 
     @cached_property

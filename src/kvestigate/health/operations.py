@@ -5,6 +5,9 @@ from __future__ import annotations
 from kvestigate.health.audit import Audit, AuditOptions, collect
 from kvestigate.health.difference import AuditDifference, DiffOptions, blocks, difference
 from kvestigate.health.rendering import audit_blocks
+from kvestigate.health.why import Why, WhyOptions
+from kvestigate.health.why import blocks as why_blocks
+from kvestigate.health.why import collect as why
 from kvestigate.operation import Context, Effect, Operation, touches_nothing, with_progress
 
 
@@ -33,4 +36,27 @@ DIFF: Operation[DiffOptions, AuditDifference] = Operation(
     touches=touches_nothing,
     handler=_difference,
     render=blocks,
+)
+WHY: Operation[WhyOptions, Why] = Operation(
+    name="why",
+    summary="Explain what is wrong with one object, down to the cause.",
+    description=(
+        "Follows what the object depends on: an Ingress to its Services, a Service to its pods, a "
+        "pod to its node, claims, Secrets and ConfigMaps. Says for each what it is supposed to do, "
+        "what it does, and what is wrong. KIND is any type of the cluster; KIND/NAME works, too."
+    ),
+    examples=(
+        "kvestigate why deploy web -n shop",
+        "kvestigate why svc/api -n shop",
+        "kvestigate why pvc data -n shop -o json",
+        "kvestigate why namespace old-team",
+    ),
+    input=WhyOptions,
+    output=Why,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    for_agents=True,
+    handler=with_progress(why),
+    counts=True,
+    render=why_blocks,
 )

@@ -1,0 +1,187 @@
+"""`why`: what is wrong with one object, and with everything that it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from kvestigate.client.access import Access
+from kvestigate.client.connect import connect
+from kvestigate.client.discovery import Discovery
+from kvestigate.client.named import get_named, kind_and_name
+from kvestigate.health.audit import NEEDS, with_log_lines
+from kvestigate.health.cluster import Cluster
+from kvestigate.health.dependencies import dependencies
+from kvestigate.health.model import Fault, Subject
+from kvestigate.health.registry import chosen, faults
+from kvestigate.health.state import state_of
+from kvestigate.kube.views.meta import PartialObject
+from kvestigate.operation import param
+from kvestigate.render.blocks import Block, Tone, text
+from kvestigate.render.human import counted
+from kvestigate.render.severity import Severity
+from kvestigate.reports.model import gap_line
+from kvestigate.snapshot.collect import take
+from kvestigate.snapshot.model import Cause, Gap, Snapshot
+from kvestigate.snapshot.source import Progress
+
+_DEEP = 6
+"""How far causes are followed; an Ingress is five steps away from the Secret of a pod."""
+_ALIKE = 3
+"""How many causes of the same kind are told in full."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyOptions:
+    kind: Annotated[
+        str,
+        param("Any name of a type: pod, deploy, pvc, svc, node; or KIND/NAME.", argument=True),
+    ]
+    name: Annotated[str, param("The name of the object.", argument=True)] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What one rule says about the object."""
+
+    rule: str
+    severity: str
+    evidence: str
+    why: str
+    command: str
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An object on the way from the symptom to its cause."""
+
+    subject: Subject
+    state: str
+    """What it is supposed to do, and what it does."""
+    problems: tuple[Problem, ...]
+    because: tuple[Step, ...]
+    """The objects that it depends on and that have problems."""
+    left_out: int = 0
+    """How many more there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    captured_at: datetime
+    """UTC."""
+    server: str
+    story: Step
+    looked_at: int
+    """How many objects that it depends on were checked."""
+    gaps: tuple[Gap, ...]
+
+    @property
+    def healthy(self) -> bool:
+        return not self.story.problems and not self.story.because
+
+
+async def collect(access: Access, options: WhyOptions, progress: Progress | None = None) -> Why:
+    kind, name = kind_and_name(options.kind, options.name)
+    async with connect(access) as api:
+        resource = await Discovery(api).resolve(kind)
+        found: PartialObject = await get_named(api, resource, name, PartialObject)
+        namespace = found.metadata.namespace
+        if resource.kind == "Namespace":
+            namespace = found.metadata.name
+        snapshot = await take(api, NEEDS, progress, namespace=namespace)
+        snapshot = await with_log_lines(api, snapshot)
+    subject = Subject(resource.kind, found.metadata.name, found.metadata.namespace)
+    return explain(snapshot, subject, str(access.server))
+
+
+def explain(snapshot: Snapshot, subject: Subject, server: str) -> Why:
+    """Pure: the story of the object, from what every rule says."""
+    cluster = Cluster(snapshot)
+    by_subject: dict[Subject, list[Fault]] = {}
+    for fault in faults(cluster, chosen()):
+        if fault.severity is Severity.INFO:
+            continue  # advice explains nothing
+        by_subject.setdefault(fault.subject.whole, []).append(fault)
+    seen: set[Subject] = set()
+    story = _story(cluster, subject, by_subject, seen, _DEEP)
+    return Why(
+        captured_at=snapshot.captured_at,
+        server=server,
+        story=story,
+        looked_at=len(seen) - 1,
+        gaps=tuple(gap for gap in snapshot.missing(NEEDS) if gap.cause is not Cause.ABSENT),
+    )
+
+
+def _story(
+    cluster: Cluster,
+    subject: Subject,
+    known: Mapping[Subject, Sequence[Fault]],
+    seen: set[Subject],
+    depth: int,
+) -> Step:
+    seen.add(subject)
+    own = known.get(subject, ())
+    needed = [cause.whole for fault in own for cause in fault.causes]
+    needed += _within(subject, known) if subject.kind == "Namespace" else []
+    needed += dependencies(cluster, subject)
+    because = [
+        _story(cluster, cause, known, seen, depth - 1)
+        for cause in dict.fromkeys(needed)
+        if cause not in seen and depth
+    ]
+    guilty = [step for step in because if step.problems or step.because]
+    return Step(
+        subject,
+        state_of(cluster, subject),
+        tuple(map(_problem, own)),
+        tuple(guilty[:_ALIKE]),
+        len(guilty[_ALIKE:]),
+    )
+
+
+def _within(namespace: Subject, known: Mapping[Subject, Sequence[Fault]]) -> list[Subject]:
+    return [subject for subject in known if subject.namespace == namespace.name]
+
+
+def _problem(fault: Fault) -> Problem:
+    return Problem(
+        fault.rule, fault.severity.value, fault.evidence, fault.why, fault.command, fault.since
+    )
+
+
+def blocks(why: Why) -> Sequence[Block]:
+    made: list[Block] = [text(gap_line(gap, brief=True), Tone.WARN) for gap in why.gaps]
+    head = f"{why.story.subject}: {why.story.state}"
+    if why.healthy:
+        looked = f"nor with the {counted(why.looked_at, 'object')} that it depends on"
+        checked = looked if why.looked_at else "and nothing was found that it depends on"
+        unsure = " in what could be read" if why.gaps else ""
+        verdict = f"Nothing wrong was found with it{unsure}, {checked}."
+        return [*made, text(head, Tone.STRONG), text(verdict, Tone.GOOD)]
+    story = "\n".join([head, *_lines(why.story, "  ")])
+    commands = "\n".join(f"try: {command}" for command in _commands(why.story))
+    return [*made, text(story), text(commands)]
+
+
+def _lines(step: Step, indent: str) -> Iterator[str]:
+    for problem in step.problems:
+        yield f"{indent}{problem.severity}: {problem.evidence}"
+    for cause in step.because:
+        yield f"{indent}<- {cause.subject}: {cause.state}"
+        yield from _lines(cause, f"{indent}   ")
+    if step.left_out:
+        yield f"{indent}<- {counted(step.left_out, 'more object')}"
+
+
+def _commands(story: Step) -> Sequence[str]:
+    """What to type next: the commands of the causes, the deepest first."""
+    return list(dict.fromkeys(reversed(_all_commands(story))))[:_ALIKE]
+
+
+def _all_commands(step: Step) -> list[str]:
+    own = [problem.command for problem in step.problems]
+    return [*own, *(command for cause in step.because for command in _all_commands(cause))]

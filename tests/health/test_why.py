@@ -1,0 +1,84 @@
+"""`why` follows what an object depends on, down to the cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvestigate.health.model import Subject
+from kvestigate.health.why import Step, Why, blocks, explain
+from kvestigate.render.plain import to_text
+from tests.health.cluster_of import cluster_of
+
+Object = dict[str, Any]
+
+OWNER = {"kind": "ReplicaSet", "name": "search-5d", "controller": True}
+REPLICA = {"name": "search-5d-x", "labels": {"app": "search", "pod-template-hash": "5d"}}
+CLAIM_OF_POD = {"name": "d", "persistentVolumeClaim": {"claimName": "index"}}
+
+
+def shop(kind: str, name: str, **rest: Any) -> Object:
+    metadata = {"name": name, "namespace": "shop", **rest.pop("metadata", {})}
+    return {"kind": kind, "metadata": metadata, **rest}
+
+
+def pending(message: str) -> Object:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    return {"phase": "Pending", "conditions": [{**condition, "message": message}]}
+
+
+BROKEN = [
+    shop("Ingress", "front", spec={"rules": [{"http": {"paths": [
+        {"path": "/", "backend": {"service": {"name": "search", "port": {"number": 80}}}}]}}]}),
+    shop("Service", "search", spec={"selector": {"app": "search"}, "ports": [{"port": 80}]}),
+    shop("Deployment", "search", spec={"replicas": 1, "selector": {}}),
+    shop("Pod", "search-5d-x", metadata={**REPLICA, "ownerReferences": [OWNER]},
+         spec={"volumes": [CLAIM_OF_POD], "containers": [{"name": "main"}]},
+         status=pending("pod has unbound immediate PersistentVolumeClaims")),
+    shop("PersistentVolumeClaim", "index", spec={"storageClassName": "fast"},
+         status={"phase": "Pending"}),
+]  # fmt: skip
+
+
+def why(kind: str, name: str, *objects: Object) -> Why:
+    return explain(cluster_of(objects), Subject(kind, name, "shop"), "https://x.test")
+
+
+def path(step: Step) -> list[str]:
+    """The first cause of the first cause, and so on."""
+    return [str(step.subject), *(path(step.because[0]) if step.because else ())]
+
+
+def test_the_story_of_an_ingress_ends_with_the_claim() -> None:
+    story = why("Ingress", "front", *BROKEN).story
+    assert path(story)[:2] == ["Ingress shop/front", "Service shop/search"]
+    assert path(story)[-1] == "PersistentVolumeClaim shop/index"
+
+
+def test_the_story_is_told_from_the_symptom_to_the_cause() -> None:
+    shown = to_text(blocks(why("Service", "search", *BROKEN)))
+    assert shown.startswith("Service shop/search: 0 ready endpoints, 0 not ready\n")
+    steps = (
+        "Deployment shop/search: 1 replica wanted",
+        "Pod shop/search-5d-x: Pending",
+        "PersistentVolumeClaim shop/index: Pending",
+        "StorageClass fast does not exist",
+    )
+    places = [shown.index(step) for step in steps]
+    assert places == sorted(places)
+    assert "try: " in shown
+
+
+def test_a_healthy_object_is_said_to_be_so() -> None:
+    healthy = shop("ConfigMap", "settings")
+    shown = to_text(blocks(why("ConfigMap", "settings", healthy)))
+    assert "Nothing wrong was found with it" in shown
+
+
+def test_of_many_causes_that_are_alike_a_few_are_told() -> None:
+    pods = [
+        shop("Pod", f"p{number}", metadata={"labels": {"app": "search"}},
+             spec={"containers": [{"name": "main", "image": "x"}]}, status=pending("no"))
+        for number in range(9)
+    ]  # fmt: skip
+    step = why("Service", "search", BROKEN[1], *pods).story
+    assert (len(step.because), step.left_out) == (3, 6)
