@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
@@ -144,3 +148,48 @@ def test_a_file_that_is_no_audit_is_named(invoke: Invoke, home: Path) -> None:
         2,
         "error: a.json: cannot be read: No such file or directory",
     )
+
+
+def test_what_is_watched_is_a_line_for_programs_and_a_post_for_others(
+    start: Start, home: Path
+) -> None:
+    crashing = {
+        "metadata": {"name": "web-0", "namespace": "shop"},
+        "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
+        "status": {
+            "phase": "Running",
+            "containerStatuses": [
+                {"name": "main", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+            ],
+        },
+    }
+    posted: Queue[bytes] = Queue()
+
+    async def answer(request: Request) -> Response | Upgrade:
+        if request.method == "POST":
+            posted.put(request.body)
+            return await answering(200, {})(request)
+        items = [crashing] if request.path.endswith("/api/v1/pods") else []
+        return await answering(200, {"metadata": {"resourceVersion": "1"}, "items": items})(request)
+
+    server = start(answer)
+    (home / "config").write_text(kubeconfig(server.url))
+    command = [sys.executable, "-m", "kvestigate", "audit", "--watch", "--no-logs", "-o", "json"]
+    flags = ["--kubeconfig", str(home / "config"), "--slack", f"{server.url}/hook"]
+    with subprocess.Popen([*command, *flags], stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        change = json.loads(watching.stdout.readline())
+        said = json.loads(posted.get(timeout=30))
+        watching.send_signal(signal.SIGINT)
+        watching.wait(timeout=30)
+    assert (change["what"], change["finding"]["rule"]) == ("appeared", "crash-loop")
+    assert "Pod shop/web-0 (crash-loop)" in said["text"]
+
+
+@pytest.mark.parametrize("wrong", [("--watch", "--json", "x"), ("--slack", "http://127.0.0.1")])
+def test_options_of_one_look_and_of_watching_do_not_mix(
+    invoke: Invoke, wrong: tuple[str, ...]
+) -> None:
+    outcome = invoke("audit", *wrong)
+    assert outcome.code == 2, outcome.err
+    assert wrong[0] in outcome.err

@@ -15,6 +15,7 @@ from kvestigate.cli.options import output_option
 from kvestigate.cli.output import emit
 from kvestigate.cli.progress import counting
 from kvestigate.cli.run import Run
+from kvestigate.cli.watched_audit import watch_findings
 from kvestigate.errors import EXIT_FAILED, EXIT_OK, UsageError
 
 _SARIF = "sarif"
@@ -38,6 +39,7 @@ fail_on_option = click.option(
         "kvestigate audit --json monday.json",
         "kvestigate audit -n web --fail-on critical",
         "kvestigate audit --fail-on warning --baseline monday.json --junit audit.xml",
+        "kvestigate audit --watch -o json",
         "kvestigate audit -o sarif > findings.sarif",
     ),
 )
@@ -83,6 +85,23 @@ fail_on_option = click.option(
     help="Also write an HTML page with charts to PATH, readable offline.",
 )
 @click.option(
+    "--watch", is_flag=True, help="Look again and again, and show findings as they come and go."
+)
+@click.option(
+    "--every",
+    metavar="SECONDS",
+    type=click.FloatRange(min=1),
+    default=30.0,
+    show_default=True,
+    help="With --watch: the pause between two looks.",
+)
+@click.option(
+    "--webhook", metavar="URL", help="With --watch: POST every change as JSON to this URL, too."
+)
+@click.option(
+    "--slack", metavar="URL", help="With --watch: post changes to a Slack-style incoming webhook."
+)
+@click.option(
     "--no-logs", is_flag=True, help="Do not read the last log line of crashing containers."
 )
 async def audit(
@@ -95,6 +114,10 @@ async def audit(
     allow_gaps: bool,
     baseline: Path | None,
     waivers: Path | None,
+    watch: bool,
+    every: float,
+    webhook: str | None,
+    slack: str | None,
     no_logs: bool,
 ) -> int:
     """Show every report of the cluster, and the problems found.
@@ -105,6 +128,8 @@ async def audit(
 
     For CI: --fail-on fails on findings that are in neither the --baseline nor the --waivers, and
     when a rule could not run because something may not be read.
+
+    --watch goes on until Ctrl-C. With -o json every change is a line of JSON.
     """
     from kvestigate.health.audit import AuditOptions, accept
     from kvestigate.health.rendering import aimed, audit_blocks
@@ -112,6 +137,14 @@ async def audit(
     known, accepted = _baseline(baseline), _waivers(waivers)
     options = run.options
     wanted = AuditOptions(logs=not no_logs, namespace=options.namespace)
+    if watch:
+        _check_watch(json_path, sarif_path, junit_path, html_path, fail_on)
+
+        async def look() -> Audit:
+            return accept(await run.result(wanted), accepted, known)
+
+        return await watch_findings(options, look, every, webhook, slack)
+    _check_no_watch(webhook, slack)
     result = accept(await run.result(wanted, progress=counting()), accepted, known)
     if options.output == _SARIF or sarif_path is not None:
         from kvestigate.health.sarif import to_sarif
@@ -131,6 +164,22 @@ async def audit(
 
         write_whole(html_path, to_page(aimed(result, options.cluster_flags)).encode())
     return _passed(result, fail_on, allow_gaps)
+
+
+def _check_watch(*single: object) -> None:
+    names = ("--json", "--sarif", "--junit", "--html", "--fail-on")
+    for name, given in zip(names, single, strict=True):
+        if given is not None:
+            raise UsageError(
+                f"--watch and {name} cannot be combined",
+                hint="an audit that is watched has no end; use -o json for a line per change",
+            )
+
+
+def _check_no_watch(webhook: str | None, slack: str | None) -> None:
+    for name, given in (("--webhook", webhook), ("--slack", slack)):
+        if given is not None:
+            raise UsageError(f"{name} needs --watch", hint="add --watch")
 
 
 def _passed(audit: Audit, fail_on: str | None, allow_gaps: bool) -> int:

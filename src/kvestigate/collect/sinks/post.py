@@ -36,13 +36,14 @@ class PostSink:
         environ: Mapping[str, str],
         token: str = "",
         compress: bool = False,
+        option: str = "--post",
     ) -> None:
-        """`environ` may name a proxy; `token` is sent as a bearer token."""
+        """`environ` may name a proxy; `token` is sent as a bearer token; `option` gave the URL."""
         try:
             endpoint = parse_endpoint(url)
         except ValueError as error:
             raise errors.InputError(
-                f"not a URL: {error}", where="--post", hint="write http://HOST:PORT/PATH"
+                f"not a URL: {error}", where=option, hint="write http://HOST:PORT/PATH"
             ) from None
         parts = urlsplit(url if "://" in url else f"http://{url}")
         self._path = parts.path or "/"
