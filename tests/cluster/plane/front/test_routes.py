@@ -72,3 +72,51 @@ async def test_only_service_accounts_may_read_the_issuer_keys(guarded: Api) -> N
 
     assert (await guarded.get(path, authorization="Bearer jane")).status == 403
     assert (await guarded.get(path, impersonate_user=account)).status == 200
+
+
+PLANE = "/clusters/other/control-plane"
+
+
+@pytest.mark.parametrize("root", ["", PLANE])
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/version", "/version/"])
+async def test_probes_need_no_credentials(path: str, root: str, guarded: Api) -> None:
+    answer = await Api(guarded.server, root).get(path, authorization="")
+    assert answer.status == 200
+    assert answer.body == "ok" or answer.body["major"] == "1"
+    assert guarded.server.planes.store.loaded("other") is None
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("GET", "/readyz/ping", {}),
+        ("GET", "/readyz//", {}),
+        ("GET", "/", {}),
+        ("GET", "/api", {}),
+        ("GET", "/metrics", {}),
+        ("GET", "/openapi/v3", {}),
+        ("GET", "/clusters", {}),
+        ("GET", "/api/v1/namespaces/default/pods", {}),
+        ("POST", "/version", {}),
+        ("HEAD", "/healthz", {}),
+        ("GET", "/healthz", {"authorization": "Bearer unknown"}),
+        ("GET", "/healthz", {"authorization": "Basic YTpi"}),
+        ("GET", "/healthz", {"impersonate_user": "admin"}),
+        ("GET", f"{PLANE}/api", {}),
+        ("GET", f"{PLANE}/snapshots", {}),
+    ],
+)
+async def test_nothing_else_is_answered_without_credentials(
+    method: str, path: str, headers: dict[str, str], guarded: Api
+) -> None:
+    answer = await guarded.call(method, path, **{"authorization": "", **headers})
+    assert answer.status == 401
+    assert guarded.server.planes.store.loaded("other") is None
+
+
+async def test_an_operator_can_close_the_probes(guarded: Api) -> None:
+    await guarded.get("/api/v1/namespaces/default")
+    role = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:public-info-viewer"
+    assert (await guarded.delete(role)).status == 200
+    assert (await guarded.get("/healthz", authorization="")).status == 401
+    assert (await guarded.get("/healthz")).status == 200

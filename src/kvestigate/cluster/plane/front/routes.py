@@ -26,6 +26,14 @@ _HEALTH_ENDPOINTS = ("healthz", "livez", "readyz")
 # Both pass: a request gets here only after its plane was opened from the store.
 _HEALTH_CHECKS = ("ping", "store")
 
+PUBLIC = ("/healthz", "/livez", "/readyz", "/version", "/version/")
+"""What the role `system:public-info-viewer` allows to clients without credentials."""
+
+
+def public(info: RequestInfo) -> Response:
+    """The answer at one of the PUBLIC paths, which is the same in every plane."""
+    return _health(info.path, info.params) or answer.json_value(_version())
+
 
 async def respond(
     plane: Plane,

@@ -8,7 +8,8 @@ of the steps, it is that of kube-apiserver's filters:
    name). A path that cannot be parsed is refused before anyone is authenticated.
 2. Fairness: while several planes have requests, each may begin only its share of them.
 3. `_admit`: authentication, impersonation, authorization. A plane is loaded only for clients
-   that are authenticated, and created only for requests that are authorized.
+   that are authenticated, and created only for requests that are authorized. Health and the
+   version are public (`_is_public`), as the default roles of every cluster have it.
 4. `_dispatch`: a request for a resource gets a `Call` and goes to a verb (`verbs.lookup`). All
    other paths are answered by the modules in `_answer_path`.
 5. Metrics and the audit log see every answer, refusals included.
@@ -44,7 +45,7 @@ from kvestigate.cluster.plane.front import metrics, routes
 from kvestigate.cluster.plane.front.audit_log import AuditLog
 from kvestigate.cluster.plane.model import request_info
 from kvestigate.cluster.plane.model.request_info import ROOT, RequestInfo, Visit
-from kvestigate.cluster.plane.model.user import Insider, User
+from kvestigate.cluster.plane.model.user import ANONYMOUS, Insider, User
 from kvestigate.cluster.plane.request import body, negotiate, yaml_body
 from kvestigate.cluster.plane.request.call import Call, Services
 from kvestigate.cluster.plane.request.fairness import Fairness
@@ -223,6 +224,8 @@ class ApiServer:
         is_root = name == ROOT
         if is_root and contract.owns(info):
             return contract.respond(info, incoming)  # before authentication: it is public
+        if await self._is_public(visit, info, incoming):
+            return routes.public(info)
         about_plane = environment.owns(info.path)
         create_missing = is_root or not about_plane
         plane, user = await self._admit(visit, info, incoming, create_missing=create_missing)
@@ -249,6 +252,30 @@ class ApiServer:
         return await routes.respond(
             plane, self.aggregation, self._services.issuer, info, incoming, breathe
         )
+
+    async def _is_public(self, visit: Visit, info: RequestInfo, incoming: Request) -> bool:
+        """Whether a client without credentials may have the answer: probes, load balancers.
+
+        The root plane's RBAC decides, whatever plane the path names, and that plane is neither
+        loaded nor created: strangers learn nothing of the planes of a server.
+        """
+        if info.path not in routes.PUBLIC or visit.insider is not None or _identifies(incoming):
+            return False
+        try:
+            self._services.authorizer.authorize(await self.planes.root_state(), ANONYMOUS, info)
+        except errors.Forbidden:
+            return False  # and so Unauthorized
+        visit.user, visit.allowed = ANONYMOUS, True
+        return True
+
+
+def _identifies(incoming: Request) -> bool:
+    """Whether a request says in any way on whose behalf it is made."""
+    return (
+        bool(incoming.headers.get("authorization"))
+        or incoming.peer.certificate is not None
+        or impersonation.requested_user(incoming.headers) is not None
+    )
 
 
 async def _in_yaml(call: Call, response: Response | Upgrade) -> Response | Upgrade:
