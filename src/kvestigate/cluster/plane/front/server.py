@@ -44,6 +44,7 @@ from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.front import metrics, routes
 from kvestigate.cluster.plane.front.audit_log import AuditLog
 from kvestigate.cluster.plane.model import request_info
+from kvestigate.cluster.plane.model.kind import Kind
 from kvestigate.cluster.plane.model.request_info import ROOT, RequestInfo, Visit
 from kvestigate.cluster.plane.model.user import ANONYMOUS, Insider, User
 from kvestigate.cluster.plane.request import body, negotiate, yaml_body
@@ -61,7 +62,7 @@ from kvestigate.cluster.plane.tenancy.environment.errand import Errand
 from kvestigate.cluster.plane.tenancy.planes import Planes, authorize_creation, missing
 from kvestigate.cluster.plane.verbs import lookup
 from kvestigate.cluster.plane.verbs.lookup import Aggregation
-from kvestigate.cluster.plane.verbs.subresources.registry import PASSED_THROUGH
+from kvestigate.cluster.plane.verbs.subresources.registry import PASSED_THROUGH, has_table
 from kvestigate.http.message import Request, Response, Upgrade
 
 _log = logging.getLogger(__name__)
@@ -198,7 +199,7 @@ class ApiServer:
             random=random,
             request=incoming,
             info=info,
-            form=_form(info, incoming),
+            form=_form(kind, info, incoming),
             user=user,
             owner=visit.user or user,
             served=kind,
@@ -310,8 +311,9 @@ async def _with_yaml(call: Call) -> Call:
     return replace(call, yaml=await call.aside(lambda: yaml_body.parse_yaml(data)))
 
 
-def _form(info: RequestInfo, incoming: Request) -> Representation:
+def _form(kind: Kind, info: RequestInfo, incoming: Request) -> Representation:
     if info.subresource in PASSED_THROUGH:
         return Representation()  # a kubelet or a pod answers, in a form of its own
     collective = info.verb in ("list", "watch")
-    return negotiate.negotiate(incoming.headers.get("accept"), collective)
+    tabular = has_table(kind, info.subresource)
+    return negotiate.negotiate(incoming.headers.get("accept"), collective, tabular)

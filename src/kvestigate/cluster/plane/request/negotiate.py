@@ -41,10 +41,11 @@ def alternatives(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str, collective: bool = False) -> Representation:
+def negotiate(accept: str, collective: bool = False, tabular: bool = True) -> Representation:
     """The first alternative of an Accept header that we can serve.
 
     `collective` when a list is asked for: the refusal then names the forms of watches, too.
+    `tabular` unless the resource has no Table, as reviews have none.
     """
     if not accept:
         return Representation()
@@ -62,6 +63,8 @@ def negotiate(accept: str, collective: bool = False) -> Representation:
             return Representation(yaml=yaml)
         form = _FORMS.get(options["as"])
         version = options.get("v", "")
+        if form is Form.TABLE and not tabular:
+            continue
         if form and options.get("g") == "meta.k8s.io" and version in ("v1", "v1beta1"):
             return Representation(form, f"meta.k8s.io/{version}", yaml)
     raise unwanted()

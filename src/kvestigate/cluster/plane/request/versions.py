@@ -21,6 +21,11 @@ def parse(text: str, field: str = "") -> int:
     raise ApiError(f'{field}: Invalid value: "{text}": {why}' if field else why)
 
 
+def names_one(text: str) -> bool:
+    """Whether an object is to be changed at one version only; zero stands for any."""
+    return text.strip("0") != ""
+
+
 def at_least(plane: Plane, text: str) -> None:
     """Refuse a version from the future."""
     if not text or text == "0":

@@ -158,6 +158,10 @@ def one(call: Call, item: Item, status: int = 200) -> Response:
 
 def made(call: Call, value: Any) -> Response:
     """An answer that is not a stored object: a review, a token, a Status."""
+    if call.form.form is Form.METADATA_LIST:
+        raise not_a_list()
+    if call.form.form is Form.METADATA and value["kind"] != "Status":
+        value = _partial(value["metadata"], call.form.api_version)
     response = json_value(value, 201, call.warnings)
     return as_yaml(response) if call.form.yaml else response
 
@@ -177,7 +181,7 @@ def single(call: Call, item: Item, *, headers: bool = True) -> bytes:
         return encode(table)
     if form.form is Form.METADATA_LIST:
         raise not_a_list()
-    return encode(_partial(item, form.api_version))
+    return encode(_partial(_metadata_of(item), form.api_version))
 
 
 def not_a_list() -> NotAcceptable:
@@ -265,7 +269,7 @@ async def _partials(call: Call, items: Sequence[Item], metadata: dict[str, Any])
         encode(whole),
         items,
         _PARTIALS,
-        lambda some: [_partial(item, api_version) for item in some],
+        lambda some: [_partial(_metadata_of(item), api_version) for item in some],
     )
 
 
@@ -287,12 +291,16 @@ async def _filled(
     return pieces
 
 
-def _partial(item: Item, api_version: str) -> dict[str, Any]:
+def _partial(metadata: Any, api_version: str) -> dict[str, Any]:
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": api_version,
-        "metadata": msgspec.Raw(_metadata.decode(item.data).metadata),
+        "metadata": metadata,
     }
+
+
+def _metadata_of(item: Item) -> msgspec.Raw:
+    return msgspec.Raw(_metadata.decode(item.data).metadata)
 
 
 class _Metadata(msgspec.Struct):

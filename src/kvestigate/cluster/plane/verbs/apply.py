@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from kvestigate.cluster.plane.model.kind import Object
-from kvestigate.cluster.plane.request import body
+from kvestigate.cluster.plane.request import body, versions
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.request.yaml_body import parse_yaml
 from kvestigate.cluster.plane.response import answer
@@ -68,7 +68,7 @@ async def _change(call: Call, config: Object) -> Item:
         check_version(call, changed["metadata"].get("resourceVersion") or "", item)
         return changed
 
-    pinned = bool(meta.get("resourceVersion"))
+    pinned = versions.names_one(_text(meta, "resourceVersion"))
     return await writing.change(call, alter, pinned=pinned, tracked=True)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kvestigate.cluster.plane.model.kind import Object
-from kvestigate.cluster.plane.request import body
+from kvestigate.cluster.plane.request import body, versions
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import Item
@@ -116,4 +116,5 @@ def _names_version(change: Any) -> bool:
             for step in change
         )
     metadata = change.get("metadata") if isinstance(change, dict) else None
-    return isinstance(metadata, dict) and bool(metadata.get("resourceVersion"))
+    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+    return isinstance(version, str) and versions.names_one(version)

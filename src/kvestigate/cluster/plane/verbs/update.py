@@ -33,7 +33,8 @@ async def update(call: Call) -> Response:
             raise precondition_failed(call, "UID", meta["uid"], item.uid)
         return {**submitted, "metadata": dict(meta)}
 
-    return answer.one(call, await writing.change(call, replace, pinned=bool(version)))
+    pinned = versions.names_one(version)
+    return answer.one(call, await writing.change(call, replace, pinned=pinned))
 
 
 def check_name(submitted: str, name: str) -> None:
@@ -60,10 +61,10 @@ async def _create(call: Call, obj: Object) -> Item:
 
 def check_version(call: Call, version: str, item: Item) -> None:
     """Conflict if an update names another resourceVersion than the present one."""
-    if version and version != str(item.revision):
-        versions.parse(version)
-        raise call.modified()
-    if not version and not call.kind.updates_unconditionally:
+    if versions.names_one(version):
+        if versions.parse(version) != item.revision:
+            raise call.modified()
+    elif not call.kind.updates_unconditionally:
         resource = call.kind.resource
         cause = causes.invalid("metadata.resourceVersion", 0, "must be specified for an update")
         raise causes.reject(resource.plural, resource.group, call.info.name, [cause])

@@ -112,3 +112,10 @@ VIRTUAL: dict[tuple[str, str], Verbs] = {
 
 PASSED_THROUGH = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources that a kubelet or a pod answers."""
+
+
+def has_table(kind: Kind, subresource: str) -> bool:
+    """Whether clients may have the objects as a Table: not if they are answered and not stored."""
+    if subresource:
+        return subresource not in ("binding", "eviction", "token")
+    return kind.stored.key not in VIRTUAL

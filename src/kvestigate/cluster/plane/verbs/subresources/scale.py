@@ -13,7 +13,7 @@ from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
-from kvestigate.cluster.plane.request.versions import at_least
+from kvestigate.cluster.plane.request.versions import at_least, names_one
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import apply as applying
@@ -80,7 +80,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
         item = await writing.change(
             call,
             lambda obj, item: _scaled(call, obj, item, scale, scaling),
-            pinned=bool(version),
+            pinned=names_one(version),
             shown_as=_as_scale(scaling),
         )
         return _answer(call, item, scaling)
@@ -120,7 +120,7 @@ async def _apply(call: Call, config: Object, scaling: Scaling) -> Item:
         check_version(call, meta.get("resourceVersion") or str(item.revision), item)
         return applying.applied(call, workload, obj, speaking=SCALE.resource.api_version)
 
-    pinned = bool(meta.get("resourceVersion"))
+    pinned = names_one(meta.get("resourceVersion") or "")
     return await writing.change(
         call, alter, pinned=pinned, tracked=True, shown_as=_as_scale(scaling)
     )
