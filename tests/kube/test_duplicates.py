@@ -50,9 +50,17 @@ def test_of_very_many_only_the_first_are_told() -> None:
     assert repeated.warnings == tuple(f'duplicate field "a{number}"' for number in range(100))
 
 
-def test_what_nobody_knows_is_not_told_twice() -> None:
-    repeated = duplicates.checked(b'{"a":1,"a":2,"b":1,"b":2}', {"a": 2, "b": 2})
-    assert repeated.without(('unknown field "a"',)).warnings == ('duplicate field "b"',)
+def test_unknown_and_repeated_fields_are_told_in_the_order_of_the_text() -> None:
+    text = '{"z":1,"b":{"c":1,"c":2},"x":{"d":1,"d":2},"b":{"y":1},"z":2,"e":[{"w":1,"f":1,"f":2}]}'
+    assert duplicates.in_order(text, ["x", "z", "b.y", "e[0].w"]) == (
+        'unknown field "z"',
+        'duplicate field "b.c"',
+        'unknown field "x"',
+        'duplicate field "b"',
+        'unknown field "b.y"',
+        'unknown field "e[0].w"',
+        'duplicate field "e[0].f"',
+    )
 
 
 def test_lines_of_yaml_make_one_complaint() -> None:

@@ -6,7 +6,7 @@ kube-apiserver tells their senders, and so do we; the last value counts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -24,14 +24,6 @@ class Repeated(msgspec.Struct, frozen=True):
     """`duplicate field "spec.nodeName"`"""
     complaints: tuple[str, ...] = ()
     """The same as an error lists it."""
-
-    def without(self, unknown: tuple[str, ...]) -> Repeated:
-        """Less the fields of which it is said already that nobody knows them."""
-        known = {text.replace("unknown", "duplicate", 1) for text in unknown}
-        return Repeated(
-            tuple(text for text in self.warnings if text not in known),
-            tuple(text for text in self.complaints if text not in known),
-        )
 
     def prefixed(self, prefix: str) -> Repeated:
         return Repeated(
@@ -72,18 +64,38 @@ def none_in(data: bytes, value: Any) -> bool:
 
 def find(data: bytes) -> list[str]:
     """The paths of the keys given twice in a text that is known to be JSON."""
-    return list(dict.fromkeys(_repeated(json.loads(data, object_pairs_hook=tuple), "")))
+    return [path for path, is_unknown in _told(data) if not is_unknown]
 
 
-def _repeated(value: Any, path: str) -> Iterator[str]:
+def in_order(data: str, unknown: Collection[str]) -> tuple[str, ...]:
+    """Fields that are unknown or given twice, in the order of the JSON text.
+
+    What is inside of an unknown field is not read, so nothing in it is given twice.
+    """
+    return tuple(
+        f'{"unknown" if is_unknown else "duplicate"} field "{path}"'
+        for path, is_unknown in _told(data, unknown)
+    )
+
+
+def _told(data: str | bytes, unknown: Collection[str] = ()) -> Iterable[tuple[str, bool]]:
+    """The path of each such field, and whether it is unknown; each once."""
+    value = json.loads(data, object_pairs_hook=tuple)
+    return dict.fromkeys(_walk(value, "", frozenset(unknown)))
+
+
+def _walk(value: Any, path: str, unknown: frozenset[str]) -> Iterator[tuple[str, bool]]:
     if isinstance(value, list):
         for position, inner in enumerate(value):
-            yield from _repeated(inner, f"{path}[{position}]")
+            yield from _walk(inner, f"{path}[{position}]", unknown)
     elif isinstance(value, tuple):
         seen = set()
         for key, inner in value:
             where = f"{path}.{key}" if path else key
+            if where in unknown:
+                yield where, True
+                continue
             if key in seen:
-                yield where
+                yield where, False
             seen.add(key)
-            yield from _repeated(inner, where)
+            yield from _walk(inner, where, unknown)

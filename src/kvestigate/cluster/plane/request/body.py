@@ -36,6 +36,7 @@ from kvestigate.cluster.plane.request.yaml_body import ParsedYaml, parse_yaml
 from kvestigate.errors import BadRequest, UnsupportedMediaType
 from kvestigate.kube import causes, duplicates
 from kvestigate.kube.duplicates import ONCE, Repeated
+from kvestigate.kube.schema import Problems
 
 _decode = msgspec.json.Decoder().decode
 
@@ -61,7 +62,7 @@ def accepted(obj: Object, call: Call, repeated: Repeated) -> Object:
     try:
         if kind.type is not None:
             identify(obj, kind)
-        return fit(obj, call, repeated)
+        return fit(obj, call, repeated, _as_json(call))
     except Misfit as misfit:
         version = (obj.get("apiVersion") or "").rpartition("/")[2] or kind.resource.version
         raise BadRequest(
@@ -192,30 +193,49 @@ def _goes_on(obj: Object, known: Object) -> bool:
     )
 
 
-def fit(obj: Object, call: Call, repeated: Repeated = ONCE) -> Object:
+def _as_json(call: Call) -> str:
+    """The body, if it is JSON."""
+    media = media_type(call.request.headers.get("content-type"))
+    return call.request.body.decode(errors="replace") if media == "application/json" else ""
+
+
+def fit(obj: Object, call: Call, repeated: Repeated = ONCE, text: str = "") -> Object:
     """The object in its normal form; Misfit if it does not fit the kind.
 
-    Unknown and repeated fields are treated as `fieldValidation` asks.
+    Unknown and repeated fields are treated as `fieldValidation` asks. `text`: the JSON in which
+    the client sent all of the object.
     """
     if repeated is ONCE and (tidy := call.served.tidied(obj)) is not None:
         return tidy
     problems = call.served.problems(obj)
     if problems.mistyped:
         raise Misfit(problems.mistyped)
-    if problems or repeated.warnings:
-        if call.served.type is not None:  # what it does not know it does not read twice
-            repeated = repeated.without(problems.warnings)
-        strict = strictness(call)
-        if strict == "Strict":
-            texts = (*repeated.complaints, *problems.warnings)[: duplicates.MOST_TOLD]
-            raise Misfit(f"strict decoding error: {', '.join(texts)}")
-        if strict == "Warn":
-            texts = (*repeated.warnings, *problems.warnings)[: duplicates.MOST_TOLD]
-            call.warnings.extend(texts)
+    if (problems or repeated.warnings) and strictness(call) != "Ignore":
+        _tell(obj, call, problems, repeated, text)
     fitted = call.served.normalised(obj)
     if obj["metadata"].get("managedFields") == []:  # says more than nothing: forget them
         fitted = {**fitted, "metadata": {**fitted["metadata"], "managedFields": []}}
     return fitted
+
+
+def _tell(obj: Object, call: Call, problems: Problems, repeated: Repeated, text: str) -> None:
+    """Refuse unknown and repeated fields, or warn of them, in the order that clients know.
+
+    Go meets the fields of a built-in object where they are in the JSON. What was sent as YAML or
+    as a patch becomes JSON with sorted keys first.
+    """
+    complaints, warnings, unknown = repeated.complaints, repeated.warnings, problems.warnings
+    if call.served.type is not None:
+        if not text:
+            in_order = _decode(msgspec.json.encode(obj, order="sorted"))
+            unknown = call.served.problems(in_order).warnings
+        elif repeated.warnings:
+            complaints = warnings = duplicates.in_order(text, problems.unknown)
+            unknown = ()
+    if strictness(call) == "Strict":
+        told = (*complaints, *unknown)[: duplicates.MOST_TOLD]
+        raise Misfit(f"strict decoding error: {', '.join(told)}")
+    call.warnings.extend((*warnings, *unknown)[: duplicates.MOST_TOLD])
 
 
 def strictness(call: Call) -> str:

@@ -29,19 +29,20 @@ def is_apply(call: Call) -> bool:
 
 
 async def apply(call: Call) -> Response:
-    config = await read(call)
+    config, repeated = await read(call)
     await call.breathe()
     if call.info.subresource or call.plane.tip.get(call.kind.key, call.namespace, call.info.name):
-        return answer.one(call, await _change(call, config))
+        return answer.one(call, await _change(call, config, repeated))
     try:
-        return answer.one(call, await _create(call, config), 201)
+        return answer.one(call, await _create(call, config, repeated), 201)
     except AlreadyExists:  # by another writer, just now
-        return answer.one(call, await _change(call, config))
+        return answer.one(call, await _change(call, config, repeated))
 
 
-async def read(call: Call) -> Object:
-    """The configuration in the body, checked against the kind that is served."""
-    config = await _decode(call)
+async def read(call: Call) -> tuple[Object, Repeated]:
+    """The configuration in the body, checked against the kind that is served, and what the
+    body says twice."""
+    config, repeated = await _decode(call)
     resource = call.served.resource
     if (_text(config, "apiVersion"), _text(config, "kind")) != (
         resource.api_version,
@@ -57,14 +58,14 @@ async def read(call: Call) -> Object:
         raise ApiError(
             f"failed to create typed patch object ({place}; {_type_text(config)}): {problem}"
         )
-    return {**config, "metadata": meta}
+    return {**config, "metadata": meta}, repeated
 
 
-async def _change(call: Call, config: Object) -> Item:
+async def _change(call: Call, config: Object, repeated: Repeated) -> Item:
     meta = config["metadata"]
 
     def alter(current: Object, item: Item) -> Object:
-        changed = applied(call, config, current)
+        changed = applied(call, config, current, repeated)
         check_version(call, changed["metadata"].get("resourceVersion") or "", item)
         return changed
 
@@ -72,7 +73,7 @@ async def _change(call: Call, config: Object) -> Item:
     return await writing.change(call, alter, pinned=pinned, tracked=True)
 
 
-async def _create(call: Call, config: Object) -> Item:
+async def _create(call: Call, config: Object, repeated: Repeated) -> Item:
     if uid := config["metadata"].get("uid"):
         raise call.conflict(
             f"uid mismatch: the provided object specified uid {uid}, and no existing object was "
@@ -80,15 +81,21 @@ async def _create(call: Call, config: Object) -> Item:
         )
     call.check_name()
     call.require("create")
-    obj = applied(call, config, None)
+    obj = applied(call, config, None, repeated)
     obj["metadata"].pop("resourceVersion", None)
     new = await writing.prepare_new(call, obj, tracked=True)
     return await writing.commit_new(call, new)
 
 
-def applied(call: Call, config: Object, live: Object | None, *, speaking: str = "") -> Object:
-    """The live object, or a new one, with the configuration applied; see `managed.apply`."""
+def applied(
+    call: Call, config: Object, live: Object | None, repeated: Repeated, *, speaking: str = ""
+) -> Object:
+    """The live object, or a new one, with the configuration applied; see `managed.apply`.
+
+    What the configuration says twice is told only then: conflicts come first.
+    """
     merged = managed.apply(call, config, live, speaking=speaking)
+    _tell(call, repeated)
     try:
         fitted = body.fit(merged, call)
     except body.Misfit as misfit:
@@ -101,20 +108,22 @@ def applied(call: Call, config: Object, live: Object | None, *, speaking: str = 
     return call.served.to_stored(fitted)
 
 
-async def _decode(call: Call) -> Object:
+def _tell(call: Call, repeated: Repeated) -> None:
+    strictness = body.strictness(call)
+    if repeated.warnings and strictness == "Strict":
+        why = repeated.complaints[0]
+        raise BadRequest(f"error strict decoding YAML: error converting YAML to JSON: {why}")
+    if strictness == "Warn":
+        call.warnings.extend(repeated.warnings)
+
+
+async def _decode(call: Call) -> tuple[Object, Repeated]:
     config, repeated = await _parse(call)
-    if repeated.warnings:
-        strictness = body.strictness(call)
-        if strictness == "Strict":
-            why = repeated.complaints[0]
-            raise BadRequest(f"error strict decoding YAML: error converting YAML to JSON: {why}")
-        if strictness == "Warn":
-            call.warnings.extend(repeated.warnings)
     if config is None:
-        return {}
+        return {}, repeated
     if not isinstance(config, dict):
         raise BadRequest("error decoding YAML: the configuration is not an object")
-    return config
+    return config, repeated
 
 
 async def _parse(call: Call) -> tuple[Any, Repeated]:

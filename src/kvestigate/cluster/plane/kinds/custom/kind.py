@@ -116,7 +116,7 @@ class CustomKind(Kind):
 
     def problems(self, obj: Object) -> Problems:
         meta = schema.problems(obj["metadata"], facts.definition(OBJECT_META))
-        unknown = tuple(sorted(self.structure.unknown(obj)))
+        unknown = tuple(self.structure.unknown(obj))
         mistyped = meta.mistyped or self.structure.mistyped(obj)
         if not mistyped and not meta and not unknown:
             return schema.FITS

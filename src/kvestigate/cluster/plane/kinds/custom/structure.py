@@ -64,19 +64,19 @@ class Structure:
             return _of(inner, defaults=defaults) if isinstance(inner, dict) else None
 
         fields = schema.get("properties") or {}
-        own = OWN_FIELDS if root else ()
+        self.embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+        own = OWN_FIELDS if root or self.embedded else ()
         self.properties = {
             name: _of(inner, defaults=defaults) for name, inner in fields.items() if name not in own
         }
         extra = schema.get("additionalProperties")
         self.additional, self.items = part(extra), part(schema.get("items"))
         self.preserves = extra is True or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
-        self.embedded = bool(schema.get("x-kubernetes-embedded-resource"))
         self.nullable = bool(schema.get("nullable"))
         self.default = schema.get("default") if defaults else None
         self.list_type = schema.get("x-kubernetes-list-type") or ""
         self.list_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
-        self._keeps = frozenset(OWN_FIELDS if root or self.embedded else ())
+        self._keeps = frozenset(own)
         self._defaults = [
             (name, inner) for name, inner in self.properties.items() if inner.default is not None
         ]
@@ -139,33 +139,31 @@ class Structure:
         return self.shaped(copy.deepcopy(self.default))
 
     def unknown(self, value: Any) -> list[str]:
-        """The paths of fields that the schema does not know."""
+        """The paths of fields that the schema does not know, then those of embedded metadata."""
         found: list[str] = []
-        self._find_unknown(value, "", found)
-        return found
+        alien: list[str] = []
+        self._find_unknown(value, "", found, alien)
+        return sorted(found) + sorted(alien)
 
-    def _find_unknown(self, value: Any, path: str, found: list[str]) -> None:
+    def _find_unknown(self, value: Any, path: str, found: list[str], alien: list[str]) -> None:
         if type(value) is list:
             if self.items is not None:
                 for position, each in enumerate(value):
                     if type(each) in _CONTAINERS:
-                        self.items._find_unknown(each, f"{path}[{position}]", found)
+                        self.items._find_unknown(each, f"{path}[{position}]", found, alien)
         elif type(value) is dict:
             known, other = self.properties, self.additional
             for name, each in value.items():
                 inner = known.get(name, other)
-                if inner is None:
-                    self._find_alien(name, each, path, found)
-                elif type(each) in _CONTAINERS:
-                    inner._find_unknown(each, f"{path}.{name}" if path else name, found)
-
-    def _find_alien(self, name: str, value: Any, path: str, found: list[str]) -> None:
-        at = f"{path}.{name}" if path else name
-        if self.embedded and name == "metadata" and isinstance(value, dict):
-            alien = schema.problems(value, facts.definition(OBJECT_META)).unknown
-            found += (f"{at}.{field}" for field in alien)
-        elif not self.preserves and name not in self._keeps:
-            found.append(at)
+                at = f"{path}.{name}" if path else name
+                if inner is not None:
+                    if type(each) in _CONTAINERS:
+                        inner._find_unknown(each, at, found, alien)
+                elif self.embedded and name == "metadata" and isinstance(each, dict):
+                    unknown = schema.problems(each, facts.definition(OBJECT_META)).unknown
+                    alien += (f"{at}.{field}" for field in unknown)
+                elif not self.preserves and name not in self._keeps:
+                    found.append(at)
 
     def mistyped(self, value: Any, path: str = "") -> str:
         """Why the metadata of the first malformed embedded object is invalid; empty if none is."""

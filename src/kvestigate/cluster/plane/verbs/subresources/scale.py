@@ -24,6 +24,7 @@ from kvestigate.errors import InternalError
 from kvestigate.http.message import Response
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
+from kvestigate.kube.duplicates import Repeated
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.selectors import from_label_selector
 
@@ -90,7 +91,8 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
         applies = applying.is_apply(call)
         call.check_write(applies=applies)
         if applies:
-            item = await _apply(call, await applying.read(as_scale), scaling)
+            config, repeated = await applying.read(as_scale)
+            item = await _apply(call, config, repeated, scaling)
             return _answer(call, item, scaling)
         change = patching.read(as_scale)
 
@@ -106,7 +108,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
     return {"get": get, "update": update, "patch": patch}
 
 
-async def _apply(call: Call, config: Object, scaling: Scaling) -> Item:
+async def _apply(call: Call, config: Object, repeated: Repeated, scaling: Scaling) -> Item:
     meta, replicas = config["metadata"], read(config, SCALE_REPLICAS)
     check_name(meta.get("name") or "", call.info.name)
     resource = call.served.resource
@@ -118,7 +120,7 @@ async def _apply(call: Call, config: Object, scaling: Scaling) -> Item:
         if problems := _problems(config):
             raise causes.reject("Scale", "autoscaling", item.name, problems)
         check_version(call, meta.get("resourceVersion") or str(item.revision), item)
-        return applying.applied(call, workload, obj, speaking=SCALE.resource.api_version)
+        return applying.applied(call, workload, obj, repeated, speaking=SCALE.resource.api_version)
 
     pinned = names_one(meta.get("resourceVersion") or "")
     return await writing.change(
