@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from kvestigate.cluster.plane.front.openapi import descriptions
+from kvestigate.cluster.plane.kinds.custom.parts import EMBEDDED, INT_OR_STRING, PRESERVE
 from kvestigate.cluster.plane.model.kind import Kind
 from kvestigate.kube import choices, facts
 from kvestigate.kube.choices import Said
@@ -84,14 +86,16 @@ def builtin_text(name: str, dialect: Dialect) -> msgspec.Raw:
 def builtin(name: str, dialect: Dialect) -> Json:
     """The schema of a definition in the facts table."""
     definition = facts.definition(name)
+    texts = descriptions.of(name)
     if definition.scalar is not None:
-        return _scalar(definition.scalar, dialect)
-    schema: Json = {"type": "object"}
+        return _described(texts.description, _scalar(definition.scalar, dialect))
+    schema = _described(texts.description, {"type": "object"})
     if definition.required:
         schema["required"] = list(definition.required)
     constraints = choices.of(name)
     schema["properties"] = {
-        key: _field(field, dialect, key, constraints) for key, field in definition.fields.items()
+        key: _described(texts.field(key), _field(field, dialect, key, constraints))
+        for key, field in definition.fields.items()
     }
     schema.update(dialect.constraints(constraints.get("", {})))
     if (kinds := facts.kinds().get(name)) is not None:
@@ -124,51 +128,82 @@ def custom_name(kind: Kind) -> str:
 def custom(kind: Kind, dialect: Dialect) -> Json:
     """The schema of a custom kind, with the fields that every object has."""
     resource = kind.resource
-    schema = dict(kind.schema or {"type": "object"})
-    if not dialect.wraps:
-        schema = _lowered(schema)
-    properties = {
-        "apiVersion": {"type": "string"},
-        "kind": {"type": "string"},
-        **schema.get("properties", {}),
-        "metadata": dialect.inner(OBJECT_META),
-    }
     gvk = {"group": resource.group, "kind": resource.kind, "version": resource.version}
-    return {"type": "object", **schema, "properties": properties, GVK: [gvk]}
+    schema = kind.schema or {"type": "object"}
+    if dialect is V2 and schema.get(PRESERVE):
+        # kubectl refuses fields beside those that it is told of, so it is told of none.
+        return {"type": "object", GVK: [gvk]}
+    shown = _shown(schema, dialect)
+    properties = {**shown.get("properties", {}), **_object_fields(dialect)}
+    return {"type": "object", **shown, "properties": properties, GVK: [gvk]}
 
 
 def custom_list(kind: Kind, dialect: Dialect) -> Json:
     resource = kind.resource
     gvk = {"group": resource.group, "kind": f"{resource.kind}List", "version": resource.version}
+    fields = _object_fields(dialect)
+    meta = _described(descriptions.of(_LIST).field("metadata"), dialect.inner(LIST_META))
+    items = {"type": "array", "items": dialect.reference(custom_name(kind))}
     return {
+        "description": f"{resource.kind}List is a list of {resource.kind}",
         "type": "object",
         "required": ["items"],
         "properties": {
-            "apiVersion": {"type": "string"},
-            "items": {"type": "array", "items": dialect.reference(custom_name(kind))},
-            "kind": {"type": "string"},
-            "metadata": dialect.inner(LIST_META),
+            "apiVersion": fields["apiVersion"],
+            "items": {"description": f"List of {resource.plural}.", **items},
+            "kind": fields["kind"],
+            "metadata": meta,
         },
         GVK: [gvk],
     }
 
 
+_ANY, _LIST = "io.k8s.api.core.v1.ConfigMap", "io.k8s.api.core.v1.PodList"
+"""Definitions whose own fields are described as those of any object and of any list."""
+
+
+def _object_fields(dialect: Dialect) -> Json:
+    texts = descriptions.of(_ANY)
+    fields = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": dialect.inner(OBJECT_META),
+    }
+    return {name: _described(texts.field(name), schema) for name, schema in fields.items()}
+
+
 # Keywords that version 2 does not have; a schema without them allows more, never less.
-_VERSION_3_ONLY = ("oneOf", "anyOf", "allOf", "not", "nullable", "x-kubernetes-validations")
+_VERSION_3_ONLY: tuple[str, ...] = ("oneOf", "anyOf", "allOf", "not", "nullable", "default")
+_CONTENT = ("type", "items", "properties", "additionalProperties")
 
 
-def _lowered(schema: Any) -> Any:
-    """A version 3 schema as far as version 2 can express it."""
-    if not isinstance(schema, dict):
-        return schema
-    lowered = {key: value for key, value in schema.items() if key not in _VERSION_3_ONLY}
-    properties = lowered.get("properties")
-    if isinstance(properties, dict):
-        lowered["properties"] = {name: _lowered(inner) for name, inner in properties.items()}
+def _shown(schema: Mapping[str, Any], dialect: Dialect) -> Json:
+    """The schema of a value as clients are told it."""
+    shown = dict(schema)
+    if dialect is V2:
+        hidden = _VERSION_3_ONLY
+        if schema.get("nullable") or schema.get(PRESERVE):
+            hidden += _CONTENT  # kubectl would refuse null, or fields that it is not told of
+        shown = {key: value for key, value in schema.items() if key not in hidden}
+    elif schema.get(INT_OR_STRING) and not schema.keys() & {"anyOf", "allOf"}:
+        shown["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+    if isinstance(properties := shown.get("properties"), dict):
+        shown["properties"] = {name: _shown(inner, dialect) for name, inner in properties.items()}
     for key in ("items", "additionalProperties"):
-        if key in lowered:
-            lowered[key] = _lowered(lowered[key])
-    return lowered
+        if isinstance(inner := shown.get(key), dict):
+            shown[key] = _shown(inner, dialect)
+    if schema.get(EMBEDDED) and "type" in shown:
+        required = [name for name in shown.get("required", ()) if name not in _IDENTITY]
+        shown["required"] = [*required, *_IDENTITY]
+        shown["properties"] = {**shown.get("properties", {}), **_object_fields(dialect)}
+    return shown
+
+
+_IDENTITY = ("kind", "apiVersion")
+
+
+def _described(text: str, schema: Json) -> Json:
+    return {"description": text, **schema} if text else schema
 
 
 def _field(field: Field, dialect: Dialect, path: str, constraints: Said) -> Json:
