@@ -156,6 +156,35 @@ class TestNamespaces:
             await Bed(bed.api, shop).patch("configmaps", "held", {"metadata": {"finalizers": None}})
             await bed.until("namespaces", gone(shop))
 
+    async def test_pods_go_before_everything_else(self, bed: Bed) -> None:
+        async with running(bed, "namespace-controller", GC):
+            shop = f"{bed.namespace}-shop"
+            await bed.create("namespaces", {"metadata": {"name": shop}})
+            inside = Bed(bed.api, shop)
+            held = {"name": "held", "finalizers": ["x.io/wait"]}
+            pod = {"containers": [{"name": "main", "image": "none"}]}
+            await inside.create("serviceaccounts", {"metadata": {"name": "default"}})
+            await inside.create("pods", {"metadata": held, "spec": pod})
+            await inside.create("configmaps", {"metadata": {"name": "needed"}})
+            await bed.api.delete(builtins.resource("namespaces"), shop)
+
+            found = await bed.until("namespaces", partial(_remains, shop, "pods. has 1 resource"))
+            conditions = {each["type"]: each for each in found[shop]["status"]["conditions"]}
+            assert conditions["NamespaceDeletionContentFailure"]["status"] == "False"
+            assert conditions["NamespaceFinalizersRemaining"]["status"] == "True"
+            assert "deletionTimestamp" in (await inside.all("pods"))["held"]["metadata"]
+            assert "deletionTimestamp" not in (await inside.all("configmaps"))["needed"]["metadata"]
+            await inside.patch("pods", "held", {"metadata": {"finalizers": None}})
+            await bed.until("namespaces", gone(shop))
+
+
+def _remains(namespace: str, content: str, found: Objects) -> bool:
+    conditions = found[namespace]["status"].get("conditions", ())
+    return any(
+        each["type"] == "NamespaceContentRemaining" and content in each["message"]
+        for each in conditions
+    )
+
 
 async def test_a_service_finds_its_pods(bed: Bed) -> None:
     names = ("endpoint-controller", "endpointslice-controller", "replicaset-controller")

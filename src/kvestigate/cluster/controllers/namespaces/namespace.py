@@ -13,7 +13,7 @@ from kvestigate.client.call import Selection
 from kvestigate.client.recorder import EVENTS
 from kvestigate.cluster.controllers import conditions
 from kvestigate.cluster.controllers.context import Context
-from kvestigate.cluster.controllers.kinds import NAMESPACES
+from kvestigate.cluster.controllers.kinds import NAMESPACES, PODS
 from kvestigate.cluster.controllers.reconciler import Reconciler
 from kvestigate.cluster.controllers.times import stamp
 from kvestigate.kube.resources import Resource
@@ -67,11 +67,16 @@ def _troubles(
 ) -> dict[str, tuple[str, str]]:
     troubles: dict[str, tuple[str, str]] = {}
     if failures:
-        message = f"Failed to delete all resource types: {'; '.join(failures)}"
+        told = ", ".join(sorted(failures))
+        message = f"Failed to delete all resource types, {len(failures)} remaining: {told}"
         troubles["NamespaceDeletionContentFailure"] = ("ContentDeletionFailed", message)
-    if content:
-        counts = sorted((resource.qualified, len(items)) for resource, items in content.items())
-        left = ", ".join(f"{name} has {count} resource instances" for name, count in counts)
+    counts = sorted(
+        f"{resource.plural}.{resource.group} has {len(items)} resource instances"
+        for resource, items in content.items()
+        if items
+    )
+    if counts:
+        left = ", ".join(counts)
         message = f"Some resources are remaining: {left}"
         troubles["NamespaceContentRemaining"] = ("SomeResourcesRemain", message)
     held = Counter(
@@ -82,6 +87,13 @@ def _troubles(
         message = f"Some content in the namespace has finalizers remaining: {left}"
         troubles["NamespaceFinalizersRemaining"] = ("SomeFinalizersRemain", message)
     return troubles
+
+
+def _pods_of(content: Mapping[Resource, Sequence[Any]]) -> dict[Resource, Sequence[Any]]:
+    for resource, pods in content.items():
+        if (resource.group, resource.plural) == ("", "pods"):
+            return {resource: pods}
+    return {PODS.resource: ()}  # none that is seen yet
 
 
 class NamespaceController(Reconciler[Namespace]):
@@ -104,7 +116,10 @@ class NamespaceController(Reconciler[Namespace]):
         if not leaving or FINALIZER not in namespace.spec.finalizers:
             return None
         key = key_of(namespace)
-        content = self._inventory.in_namespace(key.name)
+        content: Mapping[Resource, Sequence[Any]] = self._inventory.in_namespace(key.name)
+        if await self._any(PODS.resource, key):
+            # What pods need on their way out (secrets, policies, services) goes after them.
+            content = _pods_of(content)
         failures = await self._empty(key, content)
         status = decide(namespace, failures, content, self._context.now())
         await self._put_status(namespace, status)
@@ -134,11 +149,12 @@ class NamespaceController(Reconciler[Namespace]):
         """What a cache may not have heard of yet: asked once, before it is too late."""
         unseen = []
         for resource in self._inventory.resources:
-            if resource.namespaced:
-                page = await self._context.api.list(resource, Selection(key.name))
-                if page.items:
-                    unseen.append(resource)
+            if resource.namespaced and await self._any(resource, key):
+                unseen.append(resource)
         return unseen
+
+    async def _any(self, resource: Resource, key: Key) -> bool:
+        return bool((await self._context.api.list(resource, Selection(key.name))).items)
 
     async def _finalize(self, key: Key) -> None:
         api = self._context.api
