@@ -14,10 +14,13 @@ from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.store.history import Retention
 from kvestigate.cluster.plane.store.memory import MemoryBackend
 from kvestigate.cluster.plane.store.store import Store
+from kvestigate.cluster.plane.verbs.list import LIFETIME
 from kvestigate.http.message import Response
 from tests.cluster.plane.conftest import ADMIN, TOKEN, Api
 from tests.static_tokens import StaticTokens
+from tests.virtual_clock import VirtualClock
 
+NOW = 1_800_000_000.0
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -44,6 +47,52 @@ async def test_a_stale_continue_token_comes_with_one_that_still_works(forgetful:
 
     rest = await forgetful.get(f"{MAPS}?continue={stale.body['metadata']['continue']}")
     assert [item["metadata"]["name"] for item in rest.body["items"]] == list("bcdefg")
+
+
+async def test_the_new_token_continues_in_pages_of_one_moment(forgetful: Api) -> None:
+    await make(forgetful, "a", "b", "c")
+    page = await forgetful.get(f"{MAPS}?limit=1")
+    await make(forgetful, "d", "e", "f", "g")
+    stale = await forgetful.get(f"{MAPS}?continue={page.body['metadata']['continue']}")
+
+    names, versions, token = [], set(), stale.body["metadata"]["continue"]
+    while token:
+        page = await forgetful.get(f"{MAPS}?limit=2&continue={token}")
+        names += [item["metadata"]["name"] for item in page.body["items"]]
+        versions.add(page.body["metadata"]["resourceVersion"])
+        token = page.body["metadata"].get("continue")
+    assert names == list("bcdefg")
+    assert len(versions) == 1
+
+
+async def test_a_stale_token_is_told_in_yaml_too(forgetful: Api) -> None:
+    await make(forgetful, "a", "b", "c")
+    page = await forgetful.get(f"{MAPS}?limit=1")
+    await make(forgetful, "d", "e", "f", "g")
+    token = page.body["metadata"]["continue"]
+    stale = await forgetful.get(f"{MAPS}?continue={token}", accept="application/yaml")
+    assert (stale.status, stale.headers.get("content-type")) == (410, "application/yaml")
+    assert "continue: " in stale.body
+
+
+async def test_a_token_grows_old_though_the_history_is_kept() -> None:
+    clock = VirtualClock(NOW)
+    async with Store(MemoryBackend()) as store:
+        tokens = StaticTokens({digest(TOKEN): ADMIN})
+        api = Api(ApiServer(store, tokens, AllowAll(), clock=clock, random=Random(1)))
+        await make(api, "a", "b", "c")
+        token = (await api.get(f"{MAPS}?limit=1")).body["metadata"]["continue"]
+        await make(api, "d")
+
+        clock.advance(LIFETIME)
+        kept = await api.get(f"{MAPS}?continue={token}")
+        assert [item["metadata"]["name"] for item in kept.body["items"]] == ["b", "c"]
+        clock.advance(1)
+        stale = await api.get(f"{MAPS}?continue={token}")
+        assert stale.status == 410
+        rest = await api.get(f"{MAPS}?continue={stale.body['metadata']['continue']}")
+        assert [item["metadata"]["name"] for item in rest.body["items"]] == ["b", "c", "d"]
+        assert (await api.delete(f"{MAPS}?continue={token}")).status == 410
 
 
 async def test_a_list_of_a_forgotten_version_is_gone(forgetful: Api) -> None:

@@ -65,7 +65,7 @@ async def delete_collection(call: Call) -> Response:
     try:
         selected = await page(call, query)
     except Stale as stale:
-        return stale.answer()
+        return stale.answer(call)
     for number, item in enumerate(selected.items, start=1):
         info = replace(call.info, name=item.name, namespace=item.namespace)
         with suppress(NotFound):

@@ -35,6 +35,9 @@ _REQUIREMENTS_PER_PORTION = 4
 _BASE64 = re.compile(r"[\w-]*", re.ASCII)
 PRESENT = -1
 """As the revision of a continue token: the state at the time of its use."""
+LIFETIME = 300.0
+"""Seconds for which a continue token leads to the state that it was given for, as long as
+kube-apiserver keeps it. The history may reach further back, but to undo it takes long then."""
 
 
 class Continue(msgspec.Struct):
@@ -43,21 +46,24 @@ class Continue(msgspec.Struct):
     rv: int
     namespace: str
     name: str
+    at: float = 0.0
+    """When it was given, on the plane's clock."""
     v: str = "meta.k8s.io/v1"
 
 
 class Stale(Exception):
-    """The history no longer has the revision of a continue token."""
+    """A continue token is too old, or the history no longer has its revision."""
 
     def __init__(self, point: Continue) -> None:
         super().__init__()
         self._point = point
 
-    def answer(self) -> Response:
+    def answer(self, call: Call) -> Response:
         """Status 410, with a token that continues the list at the present revision."""
         token = _token(Continue(PRESENT, self._point.namespace, self._point.name))
         status = {**to_status(Expired(STALE)), "metadata": {"continue": token}}
-        return answer.json_value(status, Expired.code)
+        response = answer.json_value(status, Expired.code, call.warnings)
+        return answer.as_yaml(response) if call.form.yaml else response
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ async def list_(call: Call) -> Response:
     try:
         result = await page(call, query)
     except Stale as stale:
-        return stale.answer()
+        return stale.answer(call)
     await call.breathe()
     return await answer.many(call, result.items, result.metadata)
 
@@ -106,7 +112,8 @@ async def page(call: Call, query: ListOptions) -> Page:
     metadata: dict[str, Any] = {"resourceVersion": str(state.revision)}
     if more and items:
         last = items[-1]
-        metadata["continue"] = _token(Continue(state.revision, last.namespace, last.name))
+        point = Continue(state.revision, last.namespace, last.name, call.clock.now())
+        metadata["continue"] = _token(point)
         if selected.everything:
             metadata["remainingItemCount"] = collection.count_after(
                 selected.namespace or None, (last.namespace, last.name)
@@ -125,6 +132,8 @@ async def _start(call: Call, *, limited: bool) -> tuple[PlaneState, tuple[str, s
         after = (point.namespace, point.name)
         if point.rv == PRESENT:
             return call.plane.state, after
+        if call.clock.now() - point.at > LIFETIME:
+            raise Stale(point)
         try:
             return await versions.recalled(call.plane, point.rv, call.breathe), after
         except Expired:
