@@ -6,49 +6,32 @@ Webhooks that change a write are asked one after the other, those that judge it 
 from __future__ import annotations
 
 import asyncio
-import ssl
 import uuid
-from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol, TypeVar
-from urllib.parse import urlsplit
 
 import msgspec
 
-from kvestigate import errors
 from kvestigate.cluster.plane.admission.interface import Write
 from kvestigate.cluster.plane.admission.policies import hooks, matching, replacing
 from kvestigate.cluster.plane.admission.policies.hooks import (
     MUTATING,
     VALIDATING,
     Answer,
-    CallFailed,
-    CallRefused,
     Hook,
 )
 from kvestigate.cluster.plane.admission.policies.mutation import BINDINGS, Mutation
 from kvestigate.cluster.plane.admission.policies.review import Review
-from kvestigate.cluster.plane.egress import endpoints
-from kvestigate.cluster.plane.egress.dialer import AddressRefused
-from kvestigate.cluster.plane.egress.locate import Known, Outside
 from kvestigate.cluster.plane.egress.reach import Egress
+from kvestigate.cluster.plane.egress.webhooks import CallFailed, Webhooks
 from kvestigate.cluster.plane.model.kind import Kind, Object
-from kvestigate.errors import ApiError, ConnectionFailed, DeadlineExceeded, NotFound
-from kvestigate.http.message import Headers, Incoming, Request
+from kvestigate.errors import ApiError
 from kvestigate.kube.patches import json as json_patch
 from kvestigate.kube.patches.json import DoesNotApply
 
 _ANSWER_LIMIT = 3 << 20
-_OK = 200
-_UNKNOWN_AUTHORITY = (18, 19, 20)
-"""What OpenSSL finds wrong with a chain that does not end in a CA it knows."""
-_HEADERS = [
-    ("user-agent", "kube-apiserver-admission"),
-    ("accept", "application/json, */*"),
-    ("content-type", "application/json"),
-]
 
 
 T = TypeVar("T")
@@ -184,52 +167,18 @@ class Asking:
     ) -> Answer:
         uid = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
         data = hooks.question(hook, review, target, uid)
-        seconds = hook.spec["timeoutSeconds"]
-        config = hook.spec["clientConfig"]
-        url = config.get("url") or _service_url(config["service"])
-        told = f'failed to call webhook: Post "{url}?timeout={seconds}s": '
+        webhooks = Webhooks(self._backends, self._write.scene.state, self._random)
         try:
-            whom = self._whom(url, config)
-        except ApiError as error:
-            raise CallFailed(told + error.message) from None
-        try:
-            async with asyncio.timeout(seconds):
-                answer = await self._post(whom, urlsplit(url).path or "/", data, seconds)
-                body = await answer.read(limit=_ANSWER_LIMIT)
-        except AddressRefused as refusal:
-            raise CallRefused(told + refusal.message) from None
-        except (TimeoutError, DeadlineExceeded):
-            raise CallFailed(f"{told}context deadline exceeded") from None
-        except (ConnectionFailed, errors.InputError) as error:
-            raise CallFailed(told + _reason(error, url)) from None
-        if answer.status != _OK:
-            media = answer.headers.get("content-type")
-            why = hooks.complaint(answer.status, media, body)
-            raise CallFailed(f"failed to call webhook: {why}")
+            body = await webhooks.post(
+                hook.spec["clientConfig"],
+                data,
+                seconds=hook.spec["timeoutSeconds"],
+                limit=_ANSWER_LIMIT,
+                agent="kube-apiserver-admission",
+            )
+        except CallFailed as why:
+            raise type(why)(f"failed to call webhook: {why}") from None
         return hooks.understood(hook, uid, body, mutates=mutates)
-
-    def _whom(self, url: str, config: Object) -> Outside | Known:
-        parts, bundle = urlsplit(url), config.get("caBundle")
-        ca = b64decode(bundle) if bundle else None
-        if "service" not in config:
-            return Outside(parts.hostname or "", parts.port or 443, ca)
-        name, namespace = config["service"]["name"], config["service"]["namespace"]
-        if self._write.scene.state.get(endpoints.SERVICES, namespace, name) is None:
-            raise NotFound(f'service "{name}" not found')
-        at = endpoints.behind(
-            self._write.scene.state,
-            self._random,
-            namespace,
-            name,
-            str(parts.port),
-            tls=True,
-        )
-        return Known(at, f"{name}.{namespace}.svc", ca)
-
-    async def _post(self, whom: Outside | Known, path: str, data: bytes, seconds: int) -> Incoming:
-        client = await self._backends.client(whom)
-        request = Request("POST", path, f"timeout={seconds}s", Headers(_HEADERS), data)
-        return await client.send(request, timeout=None)
 
 
 @dataclass(slots=True)
@@ -253,19 +202,3 @@ def _replace(write: Write, kind: Kind, patched: Object) -> bool:
     if wrong := judge.problems(patched).mistyped:
         raise hooks.internal(wrong)
     return replacing.replace(write, kind, patched)
-
-
-def _service_url(service: Object) -> str:
-    host = f"{service['name']}.{service['namespace']}.svc:{service['port']}"
-    return f"https://{host}/{(service.get('path') or '').lstrip('/')}"
-
-
-def _reason(error: errors.KvestigateError, url: str) -> str:
-    cause = error.__cause__
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        unknown = cause.verify_code in _UNKNOWN_AUTHORITY
-        why = "certificate signed by unknown authority" if unknown else cause.verify_message
-        return f"tls: failed to verify certificate: x509: {why}"
-    if isinstance(cause, ConnectionRefusedError):
-        return f"dial tcp {urlsplit(url).netloc}: connect: connection refused"
-    return error.message

@@ -13,6 +13,7 @@ import msgspec
 
 from kvestigate.cluster.plane.admission.policies import conditions, matching
 from kvestigate.cluster.plane.admission.policies.review import Review
+from kvestigate.cluster.plane.egress.webhooks import CallFailed, CallRefused
 from kvestigate.cluster.plane.kinds.policies.compilation import BOOL, Compiler, Expression
 from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.kind import Object
@@ -52,14 +53,6 @@ class Hook:
         """The first AdmissionReview version that the webhook accepts and this server supports."""
         told: list[str] = self.spec["admissionReviewVersions"]
         return next(it for it in told if it in _VERSIONS)
-
-
-class CallFailed(Exception):
-    """A webhook could not be called, or its answer is not a valid AdmissionReview."""
-
-
-class CallRefused(CallFailed):
-    """A webhook is at an address that the server does not connect to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,34 +151,6 @@ def understood(hook: Hook, uid: str, data: bytes, *, mutates: bool) -> Answer:
         _patch(response, mutates=mutates),
         response.get("auditAnnotations") or {},
     )
-
-
-_COMPLAINTS = {
-    400: "the server rejected our request for an unknown reason",
-    401: "the server has asked for the client to provide credentials",
-    403: "the server does not allow access to the requested resource",
-    404: "the server could not find the requested resource",
-    405: "the server does not allow this method on the requested resource",
-}
-_SERVER_ERROR = 500
-
-
-def complaint(code: int, media: str, body: bytes) -> str:
-    """The error text for an HTTP answer that is not an AdmissionReview: its body or its code."""
-    try:
-        status = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        status = None
-    if isinstance(status, dict) and status.get("kind") == "Status" and status.get("message"):
-        return str(status["message"])
-    if code >= _SERVER_ERROR:
-        text = not media or media.startswith("text/")
-        told = body.decode(errors="replace").strip() if text else "unknown"
-        return f'an error on the server ("{told}") has prevented the request from succeeding'
-    unclear = (
-        f"the server responded with the status code {code} but did not return more information"
-    )
-    return _COMPLAINTS.get(code, unclear)
 
 
 def _patch(response: Object, *, mutates: bool) -> Any:
