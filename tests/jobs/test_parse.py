@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from kvestigate.errors import InputError
 from kvestigate.jobs.tasks.model import Accelerator, Amount, Task
 from kvestigate.jobs.tasks.parse import parse_task, with_variables
-from kvestigate.kube.documents import Mistakes
+from kvestigate.kube.documents import Mistakes, one_document
 from kvestigate.kube.yaml_documents import load
 
 
 def parsed(text: str) -> Task:
-    (document,) = load(text)
-    return parse_task(document.value)
+    return parse_task(one_document(text.encode(), "task.yaml", "task").value)
 
 
 @pytest.mark.parametrize(
@@ -94,9 +93,29 @@ def test_variables_are_text_and_the_command_line_wins() -> None:
     (document,) = load(yaml)
     given = {"A": "2", "D": "d", "F": "f"}
     task = parse_task(with_variables(document.value, envs=given, secrets={"T": "s"}))
-    assert task.envs == {"A": "2", "B": "1.5", "C": "true", "D": "d", "E": "", "F": "f"}
+    assert task.envs == {"A": "2", "B": "1.5", "C": "True", "D": "d", "E": "", "F": "f"}
     assert task.secrets == {"T": "s"}
     assert "'s'" not in repr(task)
+
+
+def test_a_task_file_is_read_as_skypilot_reads_it() -> None:
+    yaml = """
+        run: x
+        envs: {N: 3, Y: why, VERSION: 1.10, QUOTED: "1.10", LONG: 123456789012345678901234567890,
+               DAY: 2026-01-05, EXPONENT: 1e3, WORD: no}
+    """
+    assert parsed(yaml).envs == {
+        "N": "3",
+        "Y": "why",
+        "VERSION": "1.1",
+        "QUOTED": "1.10",
+        "LONG": "123456789012345678901234567890",
+        "DAY": "2026-01-05",
+        "EXPONENT": "1e3",
+        "WORD": "False",
+    }
+    with pytest.raises(InputError, match='the key "A" is given twice'):
+        parsed("run: x\nenvs:\n  A: 1\n  A: 2\n")
 
 
 def test_local_files_are_uploaded_and_absolute_directories_are_the_containers() -> None:

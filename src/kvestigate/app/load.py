@@ -12,6 +12,7 @@ from kvestigate.app.spec import AppSpec, ConfigFile
 from kvestigate.errors import InputError
 from kvestigate.kube.documents import Mistakes, Problem, line_of, read, written
 from kvestigate.kube.yaml_documents import load
+from kvestigate.kube.yaml_scalars import Dialect
 
 KEY = "app"
 LARGEST = 1 << 20
@@ -72,7 +73,7 @@ def _all_told(data: bytes, source: str, found: Sequence[Problem]) -> AppLoadErro
 
 def parse_app(text: str | bytes, source: str = "-") -> AppSpec:
     """PURE. The App that a text is; its config files are not read. Raises Mistakes."""
-    documents = load(text, source)
+    documents = load(text, source, dialect=Dialect.PYTHON)
     if len(documents) != 1:
         raise InputError(f"holds {len(documents)} documents, not one App", where=source)
     document = documents[0].value

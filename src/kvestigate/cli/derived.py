@@ -205,9 +205,10 @@ def _document(path: str) -> Any:
     from pathlib import Path
 
     from kvestigate.kube.yaml_documents import load
+    from kvestigate.kube.yaml_scalars import Dialect
 
     try:
-        documents = load(Path(path).read_bytes(), path)
+        documents = load(Path(path).read_bytes(), path, dialect=Dialect.PYTHON)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=path) from None
     if len(documents) != 1:

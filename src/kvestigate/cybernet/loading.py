@@ -11,6 +11,7 @@ from kvestigate.cybernet.registry import offered
 from kvestigate.cybernet.spec import Cyberspace, read_cyberspace
 from kvestigate.errors import InputError, UsageError
 from kvestigate.kube.yaml_documents import load
+from kvestigate.kube.yaml_scalars import Dialect
 from kvestigate.operation import Operation
 
 
@@ -31,7 +32,7 @@ def load_cyberspace(path: str | Path, operations: Iterable[Operation[Any, Any]])
             where=str(path),
             hint="`kvestigate cybernet init` writes one",
         ) from error
-    documents = load(data, str(path))
+    documents = load(data, str(path), dialect=Dialect.PYTHON)
     if len(documents) != 1:
         raise InputError(f"holds {len(documents)} documents, not one", where=str(path))
     try:

@@ -32,6 +32,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 
 from kvestigate.errors import ConfigError, InputError, UsageError, nearest
 from kvestigate.kube.yaml_documents import Node, load, load_first, nodes_at
+from kvestigate.kube.yaml_scalars import Dialect
 
 T = TypeVar("T")
 
@@ -113,9 +114,9 @@ class File:
         return document and document[1]
 
 
-def one_document(data: bytes, source: str, what: str) -> File:
+def one_document(data: bytes, source: str, what: str, dialect: Dialect = Dialect.PYTHON) -> File:
     """The file, which has to hold exactly one document: a `task`, a `configuration`."""
-    documents = load(data, source)
+    documents = load(data, source, dialect=dialect)
     if len(documents) != 1:
         raise InputError(
             f"holds {len(documents)} documents, not one {what}",

@@ -1,9 +1,10 @@
-"""YAML or JSON text to documents, read the way kubectl reads them.
+"""YAML or JSON text to documents, read the way kubectl reads manifests or PyYAML all else.
 
 kubectl turns YAML into JSON with rules of its own, between YAML 1.1 and 1.2: `yes`, `on` and
 `y` are booleans and `010` is eight, but a date or `1:30` stays a string; keys become strings;
-`1.0` becomes `1`. Here a key given twice is an error, unless the caller is lenient and looks at
-what the document says of them.
+`1.0` becomes `1`. A file that is no manifest has `Dialect.PYTHON`, PyYAML's rules, with keys that
+become strings all the same. Here a key given twice is an error, unless the caller is lenient and
+looks at what the document says of them.
 
 PyYAML is slow to import, so that happens on the first call: nothing else may import it.
 """
@@ -20,7 +21,7 @@ from functools import cache
 from typing import Any
 
 from kvestigate.errors import InputError
-from kvestigate.kube.yaml_scalars import NotFinite, plain
+from kvestigate.kube.yaml_scalars import Dialect, NotFinite, plain
 
 Node = Any
 """A node of PyYAML's; its stubs do not know the attribute `id` that tells the kinds apart."""
@@ -44,7 +45,12 @@ class Document:
 
 
 def load(
-    text: str | bytes, source: str = "-", *, lenient: bool = False, most: int | None = None
+    text: str | bytes,
+    source: str = "-",
+    *,
+    dialect: Dialect = Dialect.KUBECTL,
+    lenient: bool = False,
+    most: int | None = None,
 ) -> list[Document]:
     """All documents of a text that are not empty. InputError says where it does not parse.
 
@@ -56,12 +62,12 @@ def load(
     if lenient:
         return list(_Yaml(text, source, lenient=True, most=most).documents())
     if text.lstrip()[:1] not in ("{", "["):
-        return list(_Yaml(text, source).documents())
+        return list(_Yaml(text, source, dialect=dialect).documents())
     try:
         return list(_json_documents(text, source))
     except json.JSONDecodeError as error:
         try:  # a flow mapping looks like JSON until it does not
-            return list(_Yaml(text, source).documents())
+            return list(_Yaml(text, source, dialect=dialect).documents())
         except InputError:
             place = (error.lineno, error.colno)
             raise _failure(f"not JSON: {error.msg}", text, source, *place) from error
@@ -220,10 +226,12 @@ class _Yaml:
         text: str,
         source: str,
         *,
+        dialect: Dialect = Dialect.KUBECTL,
         lenient: bool = False,
         quoting: bool = True,
         most: int | None = None,
     ) -> None:
+        self._dialect = dialect
         self._most = most
         self._text = text
         self._quoting = quoting
@@ -367,7 +375,7 @@ class _Yaml:
 
     def _key(self, node: Node) -> str:
         key = self._scalar(node) if node.id == "scalar" else None
-        if isinstance(key, bool):
+        if isinstance(key, bool) and self._dialect is Dialect.KUBECTL:
             return "true" if key else "false"
         if key is None:
             raise self._error("a key must be a string, number or boolean", node.start_mark)
@@ -397,6 +405,9 @@ class _Yaml:
 
     def _plain(self, node: Node, text: str) -> Any:
         try:
-            return plain(text)
+            return plain(text, self._dialect)
         except NotFinite as error:
             raise self._error("JSON has no such number", node.start_mark) from error
+        except ValueError as error:
+            problem = "looks like a date that does not exist; put it in quotes if it is text"
+            raise self._error(problem, node.start_mark) from error

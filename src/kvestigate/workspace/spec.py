@@ -160,12 +160,13 @@ def parse_workspace(document: Any, source: str = "") -> WorkspaceSpec:
 def load_workspace(path: str | Path) -> WorkspaceSpec:
     """The workspace of a YAML file."""
     from kvestigate.kube.yaml_documents import load
+    from kvestigate.kube.yaml_scalars import Dialect
 
     try:
         text = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    documents = load(text, str(path))
+    documents = load(text, str(path), dialect=Dialect.PYTHON)
     if len(documents) > 1:
         raise InputError(
             f"has {len(documents)} documents; a workspace is one document", where=str(path)

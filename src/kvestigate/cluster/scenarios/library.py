@@ -13,6 +13,7 @@ from kvestigate.cluster.scenarios.nodes import nodes
 from kvestigate.cluster.scenarios.objects import objects
 from kvestigate.errors import InputError, UsageError
 from kvestigate.kube.documents import one_document
+from kvestigate.kube.yaml_scalars import Dialect
 
 _SUFFIX = ".yaml"
 
@@ -65,7 +66,8 @@ def find(name_or_file: str) -> Source:
 
 def checked(source: Source) -> Scenario:
     """The scenario, validated with everything that would be made from it."""
-    file = one_document(source.text.encode(), source.name, "scenario")
+    # A scenario is an object of Kubernetes' form, with manifests in it.
+    file = one_document(source.text.encode(), source.name, "scenario", Dialect.KUBECTL)
     with file.mistakes():
         scenario = parse(file)
         nodes(scenario)

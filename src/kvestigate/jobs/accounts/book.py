@@ -28,6 +28,7 @@ from kvestigate.kube import builtins, quantities
 from kvestigate.kube.views.meta import Metadata, View
 from kvestigate.kube.views.workloads import Job
 from kvestigate.kube.yaml_documents import load
+from kvestigate.kube.yaml_scalars import Dialect
 
 CONFIG_MAPS = builtins.resource("configmaps")
 JOBS = builtins.resource("jobs.batch")
@@ -56,7 +57,8 @@ async def cluster_quotas(api: Api) -> Quotas | None:
         config_map = await api.get(CONFIG_MAPS, QUOTAS_NAME, namespace=api.namespace, type=Book)
     except (NotFound, Forbidden):
         return None
-    documents = load(config_map.data.get(QUOTAS_KEY, ""), f"ConfigMap {QUOTAS_NAME}")
+    written = config_map.data.get(QUOTAS_KEY, "")
+    documents = load(written, f"ConfigMap {QUOTAS_NAME}", dialect=Dialect.PYTHON)
     return read_quotas(documents[0].value, QUOTAS_KEY) if documents else None
 
 

@@ -70,11 +70,9 @@ def _variables(value: Any, path: str) -> dict[str, str]:
         if inner is None:
             flag = f"--{path.removesuffix('s')}"  # --env for envs, --secret for secrets
             raise InputError("has no value", where=where, hint=f"give one: {flag} {name}=VALUE")
-        if isinstance(inner, bool):
-            inner = "true" if inner else "false"
         if not isinstance(inner, str | int | float):
             raise InputError(f"{inner!r} is not text", where=where)
-        variables[name] = str(inner)
+        variables[name] = str(inner)  # SkyPilot's rule too: `true` is True, 1.10 is 1.1
     return variables
 
 
