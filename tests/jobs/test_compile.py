@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from kvestigate.jobs.tasks.placement import place
 from kvestigate.jobs.tasks.script import literal
 from kvestigate.jobs.users import User
 from kvestigate.kube.names import label_problems, label_value_problems
+from kvestigate.kube.views.core import Node
+from kvestigate.kube.views.meta import Metadata
 
 H100 = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
 
@@ -21,7 +24,8 @@ def submission(nodes: list[dict[str, str]] | None = None, **fields: Any) -> Subm
     task = parse_task({"run": "echo hi", **fields})
     claims = {name: f"{name}-vol12345" for name in task.volumes.values()}
     user = User("user@example.com")
-    return Submission(task, "abc12345", user, "default", place(task, nodes or []), claims)
+    known = None if nodes is None else [Node(Metadata(labels=each)) for each in nodes]
+    return Submission(task, "abc12345", user, "default", place(task, known), claims)
 
 
 def pod_of(job: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +125,7 @@ def test_a_named_accelerator_chooses_nodes_by_their_labels() -> None:
 
 def test_volumes_are_claims_each_mounted_once() -> None:
     (job,) = compile_jobs(submission(volumes={"/data": "v", "/more": "v", "/other": "w"}))
-    volumes = pod_of(job)["volumes"]
+    *volumes, _shared_memory = pod_of(job)["volumes"]
     assert [v["persistentVolumeClaim"]["claimName"] for v in volumes] == [
         "v-vol12345",
         "w-vol12345",
@@ -130,6 +134,7 @@ def test_volumes_are_claims_each_mounted_once() -> None:
         ("/data", "volume-0"),
         ("/more", "volume-0"),
         ("/other", "volume-1"),
+        ("/dev/shm", "shm"),
     ]
 
 
@@ -177,3 +182,25 @@ def test_a_label_of_ours_cannot_be_set() -> None:
 )
 def test_the_kubelet_gives_commands_back_unchanged(text: str, expected: str) -> None:
     assert literal(text) == expected
+
+
+def test_skypilots_variables_are_there() -> None:
+    env = values_of(compile_jobs(submission(name="train", resources={"accelerators": 4}))[0])
+    assert {
+        name: env[name] for name in env if name.startswith("SKYPILOT_") and name.endswith("_NODE")
+    } == {"SKYPILOT_NUM_GPUS_PER_NODE": "4", "SKYPILOT_SETUP_NUM_GPUS_PER_NODE": "4"}
+    assert env["SKYPILOT_USER"] == "user@example.com"
+    assert env["SKYPILOT_SETUP_NODE_RANK"] == env["SKYPILOT_JOB_RANK"] == "0"
+    assert env["SKYPILOT_NUM_JOBS"] == "1"
+    assert {"SKYPILOT_NODE_IPS", "SKYPILOT_SETUP_NODE_IPS"} <= env.keys()
+    info = json.loads(env["SKYPILOT_CLUSTER_INFO"])
+    assert (info["cluster_name"], info["cloud"]) == ("train", "Kubernetes")
+
+
+def test_shared_memory_is_memory_unless_a_volume_is_there() -> None:
+    (job,) = compile_jobs(submission())
+    assert pod_of(job)["volumes"] == [{"name": "shm", "emptyDir": {"medium": "Memory"}}]
+    assert container_of(job)["volumeMounts"] == [{"name": "shm", "mountPath": "/dev/shm"}]
+    (job,) = compile_jobs(submission(volumes={"/dev/shm": "fast"}))
+    (volume,) = pod_of(job)["volumes"]
+    assert volume["persistentVolumeClaim"] == {"claimName": "fast-vol12345"}

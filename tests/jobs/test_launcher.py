@@ -141,7 +141,7 @@ async def test_a_volume_is_made_mounted_and_deleted(launcher_of: LauncherOf, api
 
     task_id = (await launcher.submit({"run": "x", "volumes": {"/data": "data"}})).task_id
     job = await api.get(JOBS, f"task-{task_id}-{task_id}", namespace="default")
-    (mounted,) = job["spec"]["template"]["spec"]["volumes"]
+    mounted, _ = job["spec"]["template"]["spec"]["volumes"]
     assert mounted["persistentVolumeClaim"]["claimName"] == f"data-{made.volume_id}"
 
     deleted = await launcher.delete_volume(made.volume_id)

@@ -27,7 +27,7 @@ DAY = 86400
 )
 def test_they_are_read_from_the_tasks_config(config: Any, limits: Limits) -> None:
     task = parse_task({"run": "x", "config": config})
-    assert (task.limits, task.without_effect) == (limits, ())
+    assert (task.limits, task.ignored) == (limits, ())
 
 
 @pytest.mark.parametrize(

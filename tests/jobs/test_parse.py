@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.tasks.model import Accelerator, Amount, Task
+from kvestigate.jobs.tasks.model import Accelerator, Amount, Recovery, Task
 from kvestigate.jobs.tasks.parse import parse_task, with_variables
 from kvestigate.kube.documents import Mistakes, one_document
 from kvestigate.kube.yaml_documents import load
@@ -133,7 +133,7 @@ def test_local_files_are_uploaded_and_absolute_directories_are_the_containers() 
 def test_known_fields_without_meaning_here_are_listed() -> None:
     yaml = "run: x\nconfig: {kubernetes: {pod_config: {}}, docker: {}}\nexperimental: {}\n"
     yaml += "resources: {infra: aws/us-east-1, disk_tier: best}"
-    assert parsed(yaml).without_effect == (
+    assert parsed(yaml).ignored == (
         "experimental",
         "resources.infra",
         "resources.disk_tier",
@@ -235,3 +235,31 @@ def test_any_document_is_a_task_or_a_sentence(
     except InputError:
         return
     assert task.choices
+
+
+def test_variables_are_put_where_skypilot_puts_them() -> None:
+    task = parsed("""
+        run: echo ${SIZE}
+        envs: {SIZE: 7, NAME: data, DIR: ./code}
+        workdir: $DIR/${NAME}
+        file_mounts: {"~/llama-${SIZE}b": "${DIR}/$UNKNOWN/$NAMES"}
+        volumes: {"/mnt/$NAME": "vol-${NAME}"}
+        service: {readiness_probe: /$NAME}
+    """)
+    assert task.run == "echo ${SIZE}"
+    assert [(each.source, each.target) for each in task.uploads] == [
+        ("./code/data", "~/sky_workdir"),
+        ("./code/$UNKNOWN/$NAMES", "~/llama-7b"),
+    ]
+    assert task.volumes == {"/mnt/data": "vol-data"}
+    assert task.ignored == ("service",)
+
+
+def test_what_a_task_recovers_from_is_read() -> None:
+    yaml = "run: x\nresources: {job_recovery: {strategy: FAILOVER, max_restarts_on_errors: 3, "
+    task = parsed(yaml + "recover_on_exit_codes: [34, 33]}}")
+    assert task.choices[0].recovery == Recovery(3, (33, 34))
+    assert task.ignored == ("resources.job_recovery.strategy",)
+    assert parsed("run: x\nresources: {job_recovery: FAILOVER}").choices[0].recovery == Recovery()
+    with pytest.raises(InputError, match="256 is not an exit code from 0 to 255"):
+        parsed("run: x\nresources: {job_recovery: {recover_on_exit_codes: 256}}")

@@ -16,6 +16,8 @@ from kvestigate.jobs.tasks.placement import place
 from kvestigate.jobs.tasks.script import script
 from kvestigate.jobs.users import User
 from kvestigate.kube import builtins
+from kvestigate.kube.views.core import Node
+from kvestigate.kube.views.meta import Metadata
 from kvestigate.kube.yaml_documents import load
 
 KINDS = {
@@ -45,7 +47,7 @@ def test_there_are_twenty() -> None:
 async def test_it_becomes_objects_that_a_cluster_takes(task: Task, api: Api) -> None:
     claims = {name: name for name in task.volumes.values()}
     files = FILES if task.uploads else None
-    placement = place(task, NODES)
+    placement = place(task, [Node(Metadata(labels=each)) for each in NODES])
     made = Submission(task, "abc12345", User("jane"), "default", placement, claims, files)
     jobs = compile_jobs(made)
     assert len(jobs) == task.num_nodes

@@ -26,6 +26,7 @@ from kvestigate.cli.run import Run
 from kvestigate.errors import EXIT_FAILED, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
+    from kvestigate.jobs.answers import TaskSubmitResponse
     from kvestigate.jobs.files.archive import Archive
     from kvestigate.jobs.files.uploading import Progress
     from kvestigate.jobs.interface import Launcher, LogRequest
@@ -85,6 +86,7 @@ async def status(run: Run, task_id: str, watch: bool) -> None:
     help="Secret variable of the task; repeatable.",
 )
 @click.option("--watch", is_flag=True, help="Show the state of the nodes instead of the log.")
+@click.option("--strict", is_flag=True, help="Fail if a field of the file would be ignored.")
 @click.option("--queue", metavar="NAME", help="Kueue's LocalQueue that admits the task.")
 @click.option(
     "--start-within",
@@ -107,6 +109,7 @@ async def submit(
     envs: Sequence[str],
     secrets: Sequence[str],
     watch: bool,
+    strict: bool,
     **limits: Any,
 ) -> int:
     """Start a task from a SkyPilot YAML file (`-` for standard input) and follow its log."""
@@ -120,16 +123,18 @@ async def submit(
     with written.mistakes():
         document = with_limits(with_variables(written.value, **given), **limits)
         task = parse_task(document)
-    for path in task.without_effect:
-        click.echo(f"note: {path} has no effect on a Kubernetes cluster", err=True)
+    if task.ignored:
+        click.echo(f"ignored here: {', '.join(task.ignored)}", err=True)
     with _packed(task) as archive:
         async with launcher_of(run.context().resolve) as launcher:
             if dry_run:
-                await _show_plan(run.options, launcher, document, archive)
+                await _show_plan(run.options, launcher, document, archive, strict=strict)
                 return EXIT_OK
             # Before a log there is a line for people: the two together are no JSON.
             line = run if detach else replace(run, options=replace(run.options, output="table"))
-            task_id = await _submit(line, launcher, document, archive, task.num_nodes)
+            task_id = await _submit(
+                line, launcher, document, archive, task.num_nodes, strict=strict
+            )
             if detach:
                 return EXIT_OK
             return await _see_to_the_end(run.options, launcher, task_id, watch=watch)
@@ -172,20 +177,31 @@ async def _submit(
     document: dict[str, Any],
     archive: Archive | None,
     nodes: int,
+    *,
+    strict: bool,
 ) -> str:
     from kvestigate.jobs.files.uploading import put_pieces, send_parts
 
     if archive is None:
-        submitted = await launcher.submit(document)
-        emit(run.options, submitted, run.operation.render)
+        submitted = await launcher.submit(document, strict=strict)
+        _show_submitted(run, submitted)
         return submitted.task_id
     with _uploading() as progress:
         await put_pieces(launcher, archive, progress)
-        submitted = await launcher.submit(document, archive.files.digest, archive.files.pieces)
-    emit(run.options, submitted, run.operation.render)
+        files = archive.files
+        submitted = await launcher.submit(document, files.digest, files.pieces, strict)
+    _show_submitted(run, submitted)
     with _uploading() as progress:
         await send_parts(launcher, submitted.task_id, nodes, archive, progress)
     return submitted.task_id
+
+
+def _show_submitted(run: Run, submitted: TaskSubmitResponse) -> None:
+    """The ID on standard output, what is ignored beside it."""
+    message, _, ignored = submitted.message.partition("\n")
+    emit(run.options, replace(submitted, message=message), run.operation.render)
+    if ignored:
+        click.echo(ignored, err=True)
 
 
 async def _see_to_the_end(
@@ -208,12 +224,20 @@ async def _see_to_the_end(
 
 
 async def _show_plan(
-    options: GlobalOptions, launcher: Launcher, document: dict[str, Any], archive: Archive | None
+    options: GlobalOptions,
+    launcher: Launcher,
+    document: dict[str, Any],
+    archive: Archive | None,
+    *,
+    strict: bool,
 ) -> None:
     from kvestigate.render.encode import to_json, to_yaml
 
-    files = () if archive is None else (archive.files.digest, archive.files.pieces)
-    manifests = (await launcher.plan(document, *files)).manifests
+    digest, pieces = ("", ()) if archive is None else (archive.files.digest, archive.files.pieces)
+    plan = await launcher.plan(document, digest, pieces, strict)
+    for field in plan.ignored:
+        click.echo(f"ignored here: {field}", err=True)
+    manifests = plan.manifests
     if options.output == "json":
         sys.stdout.write(to_json({"apiVersion": "v1", "kind": "List", "items": manifests}).decode())
         return

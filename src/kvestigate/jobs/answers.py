@@ -30,6 +30,7 @@ class TaskSubmitResponse:
     task_id: str
     status: str
     message: str
+    """The ID in one line, then a line for each field that is ignored in this cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +209,8 @@ class PlanResponse:
     """The exact objects that a submission would make, but for the values of secrets."""
 
     manifests: tuple[dict[str, Any], ...]
+    ignored: tuple[str, ...] = ()
+    """`resources.use_spot: no node of this cluster is a spot instance`"""
 
 
 @dataclass(frozen=True, slots=True)

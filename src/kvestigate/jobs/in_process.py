@@ -99,7 +99,8 @@ class InProcess(Launcher):
 
     async def _prepared(self, request: SubmitRequest) -> Submission:
         files = files_of(request.files, request.piece or ())
-        return await prepare(self._api, Caller(self._user, self._role), request.task, files)
+        caller = Caller(self._user, self._role)
+        return await prepare(self._api, caller, request.task, files, strict=request.strict)
 
     async def _plan(self, request: SubmitRequest) -> answers.PlanResponse:
         submission = await self._prepared(request)
@@ -107,7 +108,7 @@ class InProcess(Launcher):
         for manifest in made:
             if manifest["kind"] == "Secret":
                 manifest["stringData"] = dict.fromkeys(manifest["stringData"], "...")
-        return answers.PlanResponse(tuple(made))
+        return answers.PlanResponse(tuple(made), submission.placement.ignored)
 
     async def _submit(self, request: SubmitRequest) -> answers.TaskSubmitResponse:
         submission = await self._prepared(request)
@@ -115,7 +116,9 @@ class InProcess(Launcher):
         if quotas is None:
             quotas = await book.cluster_quotas(self._api)
         await start(self._api, submission, quotas)
-        message = f"Task submitted successfully with ID: {submission.task_id}"
+        lines = [f"Task submitted successfully with ID: {submission.task_id}"]
+        lines += [f"ignored here: {field}" for field in submission.placement.ignored]
+        message = "\n".join(lines)
         return answers.TaskSubmitResponse(submission.task_id, "submitted", message)
 
     async def _list_tasks(self, request: ListRequest) -> answers.TaskListResponse:

@@ -42,6 +42,8 @@ class SubmitRequest:
     """SHA-256 of the uploaded files; empty without any."""
     piece: Sequence[str] | None = None
     """SHA-256 of their pieces, which have been put before."""
+    strict: bool = False
+    """Fail if a field of the task would be ignored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from kvestigate.jobs.answers import NodeView, State, stamp
 from kvestigate.jobs.running.explain import pod_causes
 from kvestigate.jobs.tasks import labels
-from kvestigate.jobs.tasks.compile import GPU
+from kvestigate.jobs.tasks.placement import GPU
 from kvestigate.jobs.tasks.statuses import TaskJob, node_index, node_state
 from kvestigate.kube.views.pods import Pod
 

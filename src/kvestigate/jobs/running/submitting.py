@@ -33,20 +33,30 @@ _COMPANIONS = {"Service": SERVICES, "Secret": builtins.resource("secrets")}
 
 
 async def prepare(
-    api: Api, caller: Caller, document: Mapping[str, Any], files: Files | None
+    api: Api,
+    caller: Caller,
+    document: Mapping[str, Any],
+    files: Files | None,
+    *,
+    strict: bool = False,
 ) -> Submission:
-    """Decide everything about a submission, from the document and the state of the cluster."""
+    """Decide everything about a submission, from the document and the state of the cluster.
+
+    `strict`: a field that would be ignored is an error.
+    """
     task = parse_task(document)
     if task.uploads and files is None:
         raise InputError(
             f"{task.uploads[0].where}: the files have not been uploaded",
             hint="`k8s-cli jobs submit` uploads them; over HTTP, PUT their pieces to /files first",
         )
-    nodes: list[Mapping[str, str]] = []
-    if needs_nodes(task):
-        every_node = await api.list(builtins.resource("nodes"), type=Node)
-        nodes = [node.metadata.labels for node in every_node.items]
-    placement = place(task, nodes)
+    placement = place(task, await _nodes(api) if needs_nodes(task) else None)
+    ignored = (*task.ignored, *placement.ignored)
+    if strict and ignored:
+        raise InputError(
+            f"ignored here: {'; '.join(ignored)}",
+            hint="remove these fields, or submit without --strict",
+        )
     if task.limits.queue:
         await _check_queue(api, task.limits.queue)
     claim_names = await claims.resolve(api, caller, set(task.volumes.values()))
@@ -62,6 +72,13 @@ async def prepare(
     )
     await _check_labels(api, submission)
     return submission
+
+
+async def _nodes(api: Api) -> list[Node] | None:
+    try:
+        return list((await api.list(builtins.resource("nodes"), type=Node)).items)
+    except Forbidden:
+        return None
 
 
 async def start(api: Api, submission: Submission, quotas: Quotas | None) -> None:

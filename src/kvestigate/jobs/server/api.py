@@ -61,6 +61,7 @@ _PARAMETERS: Mapping[str, Any] = {
     "piece": Annotated[
         list[str] | None, Query(max_length=MOST_PIECES, description="SHA-256 of their pieces.")
     ],
+    "strict": Annotated[bool, Query(description="Fail if a field would be ignored.")],
     "size": Annotated[str, Query(max_length=40)],
     "path": Annotated[str, Query(max_length=4096)],
     "task": Annotated[dict[str, Any], Body()],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,15 +12,15 @@ from kvestigate.errors import InputError
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.model import Accelerator, Resources, Task
 from kvestigate.jobs.tasks.pieces import Files, piece_name
-from kvestigate.jobs.tasks.placement import Placement
+from kvestigate.jobs.tasks.placement import GPU, Placement
 from kvestigate.jobs.tasks.script import FILES, literal, script
 from kvestigate.jobs.users import User
 from kvestigate.kube.names import LABEL_MAX
 
 Manifest = dict[str, Any]
 
-GPU = "nvidia.com/gpu"
 CONTAINER = "task"
+SHARED_MEMORY = "/dev/shm"  # a mount, not a file of ours
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
 
 
@@ -221,13 +222,20 @@ def _environment(submission: Submission, index: int) -> list[Manifest]:
         "SKYPILOT_NODE_RANK": rank,
         "SKYPILOT_NUM_NODES": nodes,
         "SKYPILOT_NUM_GPUS_PER_NODE": str(gpus.count),
+        "SKYPILOT_SETUP_NODE_RANK": rank,
+        "SKYPILOT_SETUP_NUM_GPUS_PER_NODE": str(gpus.count),
         "SKYPILOT_TASK_ID": submission.task_id,
+        "SKYPILOT_USER": literal(submission.user.name),
+        "SKYPILOT_CLUSTER_INFO": literal(_cluster_info(submission)),
+        "SKYPILOT_JOB_RANK": "0",
+        "SKYPILOT_NUM_JOBS": "1",
     }
     peers = _peers(submission)
     address: list[Manifest] = []
     if not peers:
         source = {"fieldRef": {"fieldPath": "status.podIP"}}
-        address = [{"name": "SKYPILOT_NODE_IPS", "valueFrom": source}]
+        names = ("SKYPILOT_NODE_IPS", "SKYPILOT_SETUP_NODE_IPS")
+        address = [{"name": name, "valueFrom": source} for name in names]
     # The user's own address of the first node wins over ours; the ranks are facts.
     master = {"MASTER_ADDR": peers[0]} if peers else {}
     plain = {name: literal(value) for name, value in task.envs.items()}
@@ -242,6 +250,18 @@ def _environment(submission: Submission, index: int) -> list[Manifest]:
             for name in task.secrets
         ),
     ]
+
+
+def _cluster_info(submission: Submission) -> str:
+    """What SkyPilot tells programs of where they run; a Kubernetes cluster has no region."""
+    return json.dumps(
+        {
+            "cluster_name": object_name(submission.name),
+            "cloud": "Kubernetes",
+            "region": None,
+            "zone": None,
+        }
+    )
 
 
 def _resources(resources: Resources) -> Manifest:
@@ -268,6 +288,10 @@ def _volumes(submission: Submission) -> tuple[list[Manifest], list[Manifest]]:
             source = {"claimName": claim}
             volumes[claim] = {"name": f"volume-{len(volumes)}", "persistentVolumeClaim": source}
         mounts.append({"name": volumes[claim]["name"], "mountPath": path})
+    if SHARED_MEMORY not in submission.task.volumes:
+        # A container has 64 MiB there, which is too little for what loads data in parallel.
+        volumes[SHARED_MEMORY] = {"name": "shm", "emptyDir": {"medium": "Memory"}}
+        mounts.append({"name": "shm", "mountPath": SHARED_MEMORY})
     return list(volumes.values()), mounts
 
 

@@ -28,6 +28,16 @@ class Accelerator:
 
 
 @dataclass(frozen=True, slots=True)
+class Recovery:
+    """After which failures of its program a task is started again; lost nodes always count."""
+
+    restarts: int = 0
+    """How often after any exit code other than 0."""
+    exit_codes: tuple[int, ...] = ()
+    """After these always."""
+
+
+@dataclass(frozen=True, slots=True)
 class Resources:
     """What each node of a task needs."""
 
@@ -41,6 +51,7 @@ class Resources:
     ports: tuple[int, ...] = ()
     image: str = DEFAULT_IMAGE
     labels: Mapping[str, str] = field(default_factory=dict)
+    recovery: Recovery = field(default_factory=Recovery)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +83,5 @@ class Task:
     """Volume's name by the path where it is mounted."""
     setup: str = ""
     limits: Limits = field(default_factory=Limits)
-    without_effect: tuple[str, ...] = ()
-    """Paths of known fields that mean nothing on a Kubernetes cluster: `resources.disk_tier`."""
+    ignored: tuple[str, ...] = ()
+    """Paths of fields of SkyPilot that are not honoured: `resources.disk_tier`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
@@ -13,17 +14,23 @@ from kvestigate.jobs.tasks.model import (
     DEFAULT_IMAGE,
     Accelerator,
     Amount,
+    Recovery,
     Resources,
     Task,
     Upload,
 )
-from kvestigate.kube.documents import mapping, read
+from kvestigate.kube.documents import known_fields, mapping, read
 from kvestigate.kube.names import env_name_problems, label_value_problems, qualified_name_problems
 
 WORKDIR = "~/sky_workdir"
 """Where SkyPilot puts an uploaded working directory."""
 
 _MOST_NODES = 1000
+_MOST_RESTARTS = 1000
+_RECOVERY = ("strategy", "max_restarts_on_errors", "recover_on_exit_codes")
+_FILLED = ("file_mounts", "workdir", "volumes", "service")
+"""The fields in which SkyPilot puts the values of `envs` for `${NAME}` and `$NAME`."""
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 
 
 def _nodes(value: Any, path: str) -> int:
@@ -111,6 +118,28 @@ def _labels(value: Any, path: str) -> dict[str, str]:
     return labels
 
 
+def _recovery(value: Any, path: str) -> Recovery:
+    """`{max_restarts_on_errors: 3, recover_on_exit_codes: [33]}`, or a strategy alone."""
+    if isinstance(value, str):
+        return Recovery()
+    fields = mapping(value, path)
+    known_fields(fields, _RECOVERY, f"{path}.")
+    restarts = fields.get("max_restarts_on_errors") or 0
+    if isinstance(restarts, bool) or not isinstance(restarts, int) or restarts < 0:
+        raise InputError(
+            f"{restarts!r} is not a whole number from 0", where=f"{path}.max_restarts_on_errors"
+        )
+    given = fields.get("recover_on_exit_codes")
+    codes = given if isinstance(given, list) else [] if given is None else [given]
+    for code in codes:
+        if isinstance(code, bool) or not isinstance(code, int) or not 0 <= code <= 255:
+            raise InputError(
+                f"{code!r} is not an exit code from 0 to 255", where=f"{path}.recover_on_exit_codes"
+            )
+    # 0 is success: nothing is to be recovered.
+    return Recovery(min(restarts, _MOST_RESTARTS), tuple(sorted({*codes} - {0})))
+
+
 def _candidates(value: Any, path: str) -> tuple[Mapping[str, Any], ...]:
     if not isinstance(value, list) or not value:
         raise InputError(f"{value!r} is not a list of resources", where=path)
@@ -136,9 +165,11 @@ class _ResourcesFields:
         "disk_tier",
         "network_tier",
         "autostop",
-        "job_recovery",
         "spot_recovery",
         "priority",
+        "priority_class",
+        "ephemeral_storage",
+        "volumes",
         "max_hourly_cost",
         "local_disk",
     )
@@ -152,6 +183,7 @@ class _ResourcesFields:
     ports: Annotated[tuple[int, ...], amounts.ports] = ()
     image_id: Annotated[str, _image] = DEFAULT_IMAGE
     labels: Annotated[Mapping[str, str], _labels] = field(default_factory=dict)
+    job_recovery: Annotated[Recovery, _recovery] = field(default_factory=Recovery)
     any_of: Annotated[tuple[Mapping[str, Any], ...], _candidates] = ()
     ordered: Annotated[tuple[Mapping[str, Any], ...], _candidates] = ()
 
@@ -166,6 +198,7 @@ class _ResourcesFields:
             ports=self.ports,
             image=self.image_id,
             labels=self.labels,
+            recovery=self.job_recovery,
         )
         accelerators = self.accelerators or self.gpus
         return [replace(resources, accelerator=one) for one in accelerators] or [resources]
@@ -173,7 +206,16 @@ class _ResourcesFields:
 
 @dataclass(frozen=True, slots=True)
 class _TaskFields:
-    IGNORED: ClassVar[Collection[str]] = ("experimental", "event_callback", "inputs", "outputs")
+    IGNORED: ClassVar[Collection[str]] = (
+        "experimental",
+        "event_callback",
+        "inputs",
+        "outputs",
+        "service",
+        "pool",
+        "managed_secrets",
+        "api_server_access",
+    )
     run: str = ""
     name: str = ""
     num_nodes: Annotated[int, _nodes] = 1
@@ -209,7 +251,8 @@ def with_variables(
 
 def parse_task(document: Any) -> Task:
     """The task that a document means."""
-    fields = read(_TaskFields, _task(document))
+    document = _filled(_task(document))
+    fields = read(_TaskFields, document)
     workdir, uploads = fields.workdir, fields.file_mounts
     if workdir and not workdir.startswith("/"):
         uploads = (Upload(workdir, WORKDIR, "workdir"), *uploads)
@@ -228,7 +271,7 @@ def parse_task(document: Any) -> Task:
         volumes=fields.volumes,
         setup=fields.setup,
         limits=fields.config.limits,
-        without_effect=(*dict.fromkeys(ignored), *ignored_config(document)),
+        ignored=(*dict.fromkeys(ignored), *ignored_config(document)),
     )
 
 
@@ -243,16 +286,42 @@ def _choices(
 ) -> tuple[Resources, ...]:
     """The candidates of `any_of` and `ordered`, each on top of the fields that all share."""
     shared = {key: value for key, value in document.items() if key not in ("any_of", "ordered")}
-    ignored += _without_effect(document, "resources")
+    ignored += _ignored(document, "resources")
     choices: list[Resources] = []
     for key, candidates in (("any_of", resources.any_of), ("ordered", resources.ordered)):
         for index, candidate in enumerate(candidates):
             path = f"resources.{key}[{index}]"
             merged = {**shared, **candidate}
             choices += read(_ResourcesFields, merged, path).choices()
-            ignored += _without_effect(merged, path)
+            ignored += _ignored(merged, path)
     return tuple(choices or resources.choices())
 
 
-def _without_effect(document: Mapping[str, Any], path: str) -> list[str]:
-    return [f"{path}.{key}" for key in document if key in _ResourcesFields.IGNORED]
+def _ignored(document: Mapping[str, Any], path: str) -> list[str]:
+    ignored = [f"{path}.{key}" for key in document if key in _ResourcesFields.IGNORED]
+    recovery = document.get("job_recovery")
+    if isinstance(recovery, str):
+        ignored.append(f"{path}.job_recovery")
+    elif isinstance(recovery, Mapping) and recovery.get("strategy") is not None:
+        ignored.append(f"{path}.job_recovery.strategy")  # regions, which a cluster has none of
+    return ignored
+
+
+def _filled(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with the values of `envs` where some of its fields name them."""
+    envs = document.get("envs")
+    if not isinstance(envs, Mapping):
+        return document
+    values = {str(name): str(value) for name, value in envs.items() if value is not None}
+
+    def value_of(match: re.Match[str]) -> str:
+        return values.get(match[1] or match[2], match[0])
+
+    def fill(part: Any) -> Any:
+        if isinstance(part, str):
+            return _VARIABLE.sub(value_of, part)
+        if isinstance(part, Mapping):
+            return {fill(key): fill(inner) for key, inner in part.items()}
+        return [fill(inner) for inner in part] if isinstance(part, list) else part
+
+    return document | {key: fill(document[key]) for key in _FILLED if key in document}

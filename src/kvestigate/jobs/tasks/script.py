@@ -28,7 +28,7 @@ if getent hosts kubernetes.default >/dev/null 2>&1; then
 else
   peers={fallback}
 fi
-export SKYPILOT_NODE_IPS="$peers"
+export SKYPILOT_NODE_IPS="$peers" SKYPILOT_SETUP_NODE_IPS="$peers"
 found=$(date +%s)
 """
 
