@@ -10,15 +10,20 @@ from typing import Any
 import pytest
 
 from kvestigate.aio.supervisor import Supervisor
-from kvestigate.client.api import Api, Propagation
+from kvestigate.client.api import PODS, Api, Propagation
+from kvestigate.client.call import Selection
 from kvestigate.jobs.answers import HistoryEntry, State
 from kvestigate.jobs.in_process import InProcess
 from kvestigate.jobs.interface import Launcher
 from kvestigate.jobs.running.gang import judge, next_look, partial
 from kvestigate.jobs.running.keeping import Keeper, keep
 from kvestigate.jobs.tasks import labels
+from kvestigate.jobs.tasks.compile import Submission, compile_jobs
+from kvestigate.jobs.tasks.parse import parse_task
+from kvestigate.jobs.tasks.placement import place
 from kvestigate.jobs.tasks.statuses import TaskJob
 from kvestigate.jobs.users import User
+from kvestigate.kube import builtins
 from kvestigate.kube.views.meta import Condition, Metadata
 from kvestigate.kube.views.workloads import JobStatus
 from tests.jobs.conftest import LauncherOf
@@ -94,7 +99,8 @@ def test_when_to_look_again() -> None:
 
 
 async def submitted(launcher: Launcher, **more: Any) -> str:
-    return (await launcher.submit({"run": "x", "name": "t", "num_nodes": 3, **more})).task_id
+    task = {"run": "x", "name": "t", "num_nodes": 3, **more}
+    return (await launcher.submit(task)).task_id
 
 
 async def seen(launcher: Launcher, task_id: str) -> HistoryEntry:
@@ -148,8 +154,11 @@ async def test_a_node_that_does_not_start_ends_the_others(api: Api) -> None:
         await begin(api, job["metadata"]["name"])
         await pod_of(api, job, running(long_ago))
     await jane.task(task_id)
+    pods = (await api.list(PODS, Selection("default"))).items
+    assert [pod["spec"].get("activeDeadlineSeconds") for pod in pods] == [1, 1]
+    deadlines = [job["spec"]["activeDeadlineSeconds"] for job in await jobs_of(api, task_id)]
+    assert deadlines == [30 * 86400, 30 * 86400, 1]
     for job in await jobs_of(api, task_id):
-        assert job["spec"]["activeDeadlineSeconds"] == 1
         noted = job["metadata"]["annotations"]["skypilot-reason"]
         assert noted == "node-2: did not start within 300 s"
 
@@ -224,3 +233,197 @@ async def test_what_vanished_unseen_is_said_to_be_unknown(api: Api) -> None:
     name = job["metadata"]["name"]
     await api.delete(JOBS, name, namespace="default", propagation=Propagation.BACKGROUND)
     assert (await seen(jane, task_id)).status == "unknown"
+
+
+# --- started again -------------------------------------------------------------------------
+
+EVICTED = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+
+
+async def disrupt(api: Api, job: dict[str, Any]) -> None:
+    """What a drain does to the pod of a job."""
+    name = f"{job['metadata']['name']}-x"
+    change = {"status": {"conditions": [{**EVICTED, "message": "drained"}]}}
+    await api.patch(PODS, name, change, namespace="default", subresource="status")
+
+
+async def failing_node(api: Api, task_id: str, index: int, code: int = 1) -> dict[str, Any]:
+    """Let all nodes run and one of them fail; its job."""
+    jobs = await jobs_of(api, task_id)
+    for job in jobs:
+        await begin(api, job["metadata"]["name"])
+        await pod_of(
+            api, job, ended(code) if job is jobs[index] else running("2026-01-01T00:00:00Z")
+        )
+    await finish(api, jobs[index]["metadata"]["name"], "Failed")
+    return jobs[index]
+
+
+@pytest.mark.parametrize("drained", [0, 1])
+async def test_a_drained_node_restarts_the_gang(api: Api, drained: int) -> None:
+    jane = InProcess(api, User("jane"))
+    task_id = await submitted(jane, secrets={"TOKEN": "s"}, resources={"ports": 80})
+    before = await jobs_of(api, task_id)
+    # Another node may fail first, because it can no longer reach the drained one.
+    await failing_node(api, task_id, 1)
+    await disrupt(api, before[drained])
+    await jane.task(task_id)
+    after = await jobs_of(api, task_id)
+    assert [job["metadata"]["name"] for job in after] == [job["metadata"]["name"] for job in before]
+    assert {job["metadata"]["uid"] for job in after}.isdisjoint(
+        job["metadata"]["uid"] for job in before
+    )
+    assert (await jane.task(task_id)).status is State.PENDING
+    story = f"node-{drained}: EvictionByEvictionAPI: drained; all nodes were started again"
+    assert f"before: {story}" in (await jane.why(task_id)).causes
+    # What belonged to the old first job belongs to the new one.
+    owner = after[0]["metadata"]["uid"]
+    for resource in ("services", "secrets"):
+        listed = await api.list(
+            builtins.resource(resource), Selection("default", labels=f"task-id={task_id}")
+        )
+        assert listed.items
+        for item in listed.items:
+            assert [each["uid"] for each in item["metadata"]["ownerReferences"]] == [owner]
+    pods = await api.list(PODS, Selection("default", labels=f"task-id={task_id}"))
+    assert all("deletionTimestamp" in pod["metadata"] for pod in pods.items)
+    assert (await seen(jane, task_id)).status == "active"
+
+
+async def test_restarted_nodes_have_names_that_no_cache_knows(api: Api) -> None:
+    jane = InProcess(api, User("jane"))
+    task_id = await submitted(jane)
+    for expected in ("again-1", "again-2"):
+        job = await failing_node(api, task_id, 2)
+        await disrupt(api, job)
+        await jane.task(task_id)
+        for pod in (await api.list(PODS, Selection("default"))).items:
+            await api.delete(PODS, pod["metadata"]["name"], namespace="default", grace_seconds=0)
+        for index, job in enumerate(await jobs_of(api, task_id)):
+            spec = job["spec"]["template"]["spec"]
+            (container,) = spec["containers"]
+            assert spec["hostname"] == f"node-{index}-{expected}"
+            env = {each["name"]: each.get("value", "") for each in container["env"]}
+            assert env["MASTER_ADDR"] == f"node-0-{expected}.task-{task_id}"
+            assert container["command"][2].count(f"node-1-{expected}.task-{task_id}") == 2
+
+
+async def test_an_exit_code_to_recover_from_restarts_the_gang(api: Api) -> None:
+    jane = InProcess(api, User("jane"))
+    recovery = {"job_recovery": {"max_restarts_on_errors": 1}}
+    task_id = await submitted(jane, resources=recovery)
+    await failing_node(api, task_id, 1)
+    await jane.task(task_id)
+    assert (await jane.task(task_id)).status is State.PENDING
+    for pod in (await api.list(PODS, Selection("default"))).items:
+        await api.delete(PODS, pod["metadata"]["name"], namespace="default", grace_seconds=0)
+    await failing_node(api, task_id, 1)
+    await jane.task(task_id)  # once is enough
+    assert (await jane.task(task_id)).status is State.FAILED
+
+
+def test_kubernetes_replaces_the_pod_of_a_single_node() -> None:
+    recovery = {"max_restarts_on_errors": 2, "recover_on_exit_codes": [33]}
+    task = parse_task({"run": "x", "resources": {"job_recovery": recovery}})
+    made = Submission(task, "abc12345", User("jane"), "default", place(task, None), {})
+    (job,) = compile_jobs(made)
+    assert job["spec"]["backoffLimit"] == 2
+    disruption, codes = job["spec"]["podFailurePolicy"]["rules"]
+    assert (disruption["action"], codes["action"]) == ("Ignore", "Ignore")
+    assert codes["onExitCodes"] == {"containerName": "task", "operator": "In", "values": [33]}
+
+
+async def test_the_logs_of_all_nodes_outlive_a_failure(api: Api) -> None:
+    jane = InProcess(api, User("jane"))
+    task_id = await submitted(jane)
+    await failing_node(api, task_id, 1)
+    await jane.task(task_id)
+    # The pods end by a deadline of their own; a job that ends would take them with it.
+    pods = (await api.list(PODS, Selection("default"))).items
+    deadlines = {
+        pod["metadata"]["name"][-3]: pod["spec"].get("activeDeadlineSeconds") for pod in pods
+    }
+    assert deadlines == {"0": 1, "1": None, "2": 1}
+    for job in await jobs_of(api, task_id):
+        assert job["spec"]["activeDeadlineSeconds"] > 1
+
+
+async def test_a_machine_that_is_out_of_sight_does_not_end_a_task_that_ran(api: Api) -> None:
+    jane = InProcess(api, User("jane"))
+    task_id = await submitted(jane, num_nodes=1, config={"kubernetes": {"provision_timeout": 1}})
+    (job,) = await jobs_of(api, task_id)
+    await pod_of(api, job, running("2026-01-01T00:00:00Z"))
+    later = datetime.now(UTC) + timedelta(seconds=60)
+    jobs = list((await api.list(JOBS, Selection("default"), type=TaskJob)).items)
+    assert await keep(api, jobs, lambda: later) == 30.0
+    (job,) = await jobs_of(api, task_id)
+    assert "skypilot-reason" not in job["metadata"]["annotations"]
+
+
+async def add_node(api: Api, name: str, gpu: str, count: int) -> None:
+    body = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"skypilot.co/accelerator": gpu}},
+    }
+    await api.create(builtins.resource("nodes"), body)
+    allocatable = {"cpu": "64", "memory": "64Gi", "nvidia.com/gpu": str(count)}
+    await api.patch(
+        builtins.resource("nodes"),
+        name,
+        {"status": {"allocatable": allocatable, "capacity": allocatable}},
+        subresource="status",
+    )
+
+
+@pytest.mark.parametrize("num_nodes", [1, 2])
+async def test_the_next_choice_is_tried_when_one_does_not_start(api: Api, num_nodes: int) -> None:
+    for name in ("A100", "L4"):
+        await add_node(api, name.lower(), name, 8)
+    jane = InProcess(api, User("jane"))
+    resources = {"accelerators": ["H100:1", "A100:4", "L4:2"], "ports": 80}
+    timeout = {"kubernetes": {"provision_timeout": 10}}
+    task_id = await submitted(jane, num_nodes=num_nodes, resources=resources, config=timeout)
+
+    async def look(seconds: float) -> list[dict[str, Any]]:
+        jobs = (await api.list(JOBS, Selection("default"), type=TaskJob)).items
+        await keep(api, list(jobs), lambda: datetime.now(UTC) + timedelta(seconds=seconds))
+        return await jobs_of(api, task_id)
+
+    def gpus(job: dict[str, Any]) -> tuple[str, str]:
+        spec = job["spec"]["template"]["spec"]
+        (container,) = spec["containers"]
+        terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        (expression,) = terms["nodeSelectorTerms"][0]["matchExpressions"]
+        env = {each["name"]: each.get("value", "") for each in container["env"]}
+        count = container["resources"]["limits"]["nvidia.com/gpu"]
+        assert env["SKYPILOT_NUM_GPUS_PER_NODE"] == count
+        return expression["values"][0], count
+
+    assert {gpus(job) for job in await look(5)} == {("A100", "4")}
+    assert {gpus(job) for job in await look(11)} == {("L4", "2")}
+    (service,) = (
+        await api.list(
+            builtins.resource("services"),
+            Selection("default", fields=f"metadata.name=task-{task_id}-ports"),
+        )
+    ).items
+    jobs = await look(5)
+    assert service["metadata"]["ownerReferences"][0]["uid"] == jobs[0]["metadata"]["uid"]
+    nodes = ", ".join(f"node-{index}" for index in range(num_nodes))
+    causes = (await jane.why(task_id)).causes
+    assert causes[:2] == (
+        "before: skipped resources.accelerators: no node has H100",
+        f"before: {nodes}: did not start within 10 s; L4:2 is tried instead",
+    )
+    await look(11)
+    assert f"the task was ended: {nodes}: did not start within 10 s" in (
+        await _reasons(api, task_id)
+    )
+
+
+async def _reasons(api: Api, task_id: str) -> list[str]:
+    return [
+        f"the task was ended: {job['metadata']['annotations']['skypilot-reason']}"
+        for job in await jobs_of(api, task_id)
+    ]

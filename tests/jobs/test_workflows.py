@@ -132,3 +132,35 @@ def test_distributed_training(scene: Scene, home: Path) -> None:
         assert found[:2] == installed("transformers", "datasets")
         ranks = range(node * 2, node * 2 + 2)
         assert sorted(found[2:]) == [f"rank {rank} of 8: 28" for rank in ranks]
+
+
+GANG = """
+num_nodes: 2
+volumes: {/data: gang-vol}
+run: |
+  echo "rank $NODE_RANK of $(echo "$SKYPILOT_NODE_IPS" | wc -l)"
+  [ -e /data/drained ] && exit 0
+  sleep 100
+"""
+DRAIN = """
+k8s-cli auth login myuser
+k8s-cli volumes create gang-vol 1Gi --access-modes ReadWriteMany
+k8s-cli jobs submit gang.yaml > gang.log 2>&1 &
+until [ "$(grep -c 'rank . of 2' gang.log)" = 2 ]; do sleep 0.2; done
+echo > drained && k8s-cli volumes cp drained gang-vol:/
+kvestigate evict -n default -l node-idx=1 --apply --i-understand-this-disrupts-workloads
+wait; cat gang.log
+"""
+
+
+def test_an_evicted_node_restarts_the_gang_while_the_log_is_followed(
+    scene: Scene, home: Path
+) -> None:
+    (home / "gang.yaml").write_text(GANG)
+    said = scene.run(DRAIN)
+    [_, task] = ids(said)
+    for node in (0, 1):
+        assert lines(said, node).count(f"rank {node} of 2") == 2
+    assert f"Task {task} completed" in said
+    why = scene.run(f"k8s-cli jobs why {task}")
+    assert "before: node-1: EvictionByEvictionAPI" in why

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kvestigate.aio.backoff import Backoff
 from kvestigate.aio.groups import one_failure
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 _AT_ONCE = 8
+_RETURN_ATTEMPTS = 12
 
 
 class InProcess(Launcher):
@@ -164,13 +166,31 @@ class InProcess(Launcher):
         keeping = request.follow and not self._kept
         beside = asyncio.ensure_future(self._keep(jobs)) if keeping else None
         try:
-            async with aclosing(log_lines.task_lines(self._api, jobs, request)) as lines:
-                async for line in lines:
-                    yield line
+            while jobs:
+                async with aclosing(log_lines.task_lines(self._api, jobs, request)) as lines:
+                    async for line in lines:
+                        yield line
+                jobs = await self._restarted(task_id, jobs) if request.follow else []
         finally:
             if beside is not None:
                 beside.cancel()
                 await asyncio.wait({beside})
+
+    async def _restarted(self, task_id: str, before: Sequence[TaskJob]) -> list[TaskJob]:
+        """The jobs in place of those before, if the task was started again; else none."""
+        old = {job.metadata.uid for job in before}
+        backoff = Backoff(initial=0.1, cap=1.0)
+        for _ in range(_RETURN_ATTEMPTS):
+            try:
+                jobs = await self._jobs_of(task_id)
+                return jobs if old.isdisjoint(job.metadata.uid for job in jobs) else []
+            except NotFound:
+                # Between the old jobs and the new ones, or it was stopped.
+                past = await book.history(self._api, self._user)
+                if not any(task.task_id == task_id and not task.ended_at for task in past):
+                    return []
+            await asyncio.sleep(backoff.next())
+        return []
 
     async def session(self, task_id: str, request: ExecRequest) -> Session:
         await self._jobs_of(task_id)

@@ -31,7 +31,7 @@ async def missing(api: Api, user: User, request: Digests) -> MissingPieces:
     """The pieces that the cluster does not have. Pieces unused for a day are removed."""
     wanted = dict.fromkeys(check_digest(digest) for digest in request.digests)
     names = {piece_name(user, digest): digest for digest in wanted}
-    for piece in await _held(api, user):
+    for piece in await held(api, user.digest):
         meta = piece.metadata
         old = meta.creation_timestamp is not None and (
             datetime.now(UTC) - meta.creation_timestamp > _UNUSED_FOR
@@ -83,9 +83,10 @@ async def adopt(api: Api, user: User, files: Files, owner: Mapping[str, Any]) ->
             ) from None
 
 
-async def _held(api: Api, user: User) -> Sequence[PartialObject]:
-    """The user's pieces without their content, which may be tens of megabytes."""
-    selection = Selection(api.namespace, labels=labels.selecting(labels.PIECE, user))
+async def held(api: Api, owner: str) -> Sequence[PartialObject]:
+    """A user's pieces without their content, which may be tens of megabytes."""
+    selector = f"{labels.PIECE}=true,{labels.OWNER}={owner}"
+    selection = Selection(api.namespace, labels=selector)
     path = SECRETS.path(namespace=api.namespace)
     query = urlencode(selection.query())
     body = await api.request("GET", path, query=query, accept=_METADATA)

@@ -85,11 +85,18 @@ def explain(evidence: Evidence) -> Explanation:
     for claim in evidence.claims:
         if claim.status.phase != "Bound":
             causes.append(_claim(claim, evidence.events))
+    causes = _story(evidence.jobs) + causes
     if not causes:
         causes = [_nothing_wrong(evidence.task.status)]
     task = evidence.task
     given = (way_out.replace("TASK", task.task_id) for way_out in advice if way_out)
     return Explanation(task.task_id, task.status, tuple(causes), tuple(dict.fromkeys(given)))
+
+
+def _story(jobs: Sequence[TaskJob]) -> list[str]:
+    """What was tried before, in order."""
+    lines = [job.metadata.annotations.get(labels.STORY, "") for job in jobs]
+    return [f"before: {line}" for text in lines for line in text.splitlines()]
 
 
 def _noted(jobs: Iterable[TaskJob]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.aio.workqueue import WorkQueue
@@ -17,7 +18,7 @@ from kvestigate.client.cache import Change
 from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, KvestigateError, NotFound
 from kvestigate.jobs.accounts import book, records
-from kvestigate.jobs.running import gang
+from kvestigate.jobs.running import gang, restarting
 from kvestigate.jobs.running.explain import pod_causes
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.statuses import TaskJob, node_index, task_status
@@ -28,6 +29,9 @@ JOBS = builtins.resource("jobs.batch")
 
 Now = Callable[[], datetime]
 
+_LOST_SECONDS = 30.0
+"""When to look again at a task that the cluster has lost a node of, or that is restarted."""
+
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
@@ -37,10 +41,19 @@ async def keep(api: Api, jobs: Sequence[TaskJob], now: Now = utc_now) -> float |
     """End the task or record its end, if due. Returns the seconds until the next check."""
     since = await _gathering_since(api, jobs) if gang.partial(jobs) else None
     verdict = gang.judge(jobs, since, now())
-    if verdict is not None:
-        await _end(api, verdict)
-        return None
     task = task_status(jobs)
+    if verdict is not None or task.status == "failed":
+        pods = await _pods(api, task.task_id)
+        if verdict is not None and verdict.late and not _really_late(verdict, pods):
+            return _LOST_SECONDS  # its machine may come back, else its pods are taken from it
+        restart = gang.second_chance(jobs, pods, verdict)
+        if restart is not None and await restarting.restart(api, jobs, restart, now()):
+            return _LOST_SECONDS
+        if verdict is not None:
+            await _end(api, verdict, pods)
+            return None
+    elif any(job.status.terminating and not job.status.ready for job in jobs):
+        return await _keep_lost(api, jobs, now())
     if records.finished(task):
         await _settle(api, jobs, now)
         return None
@@ -105,7 +118,30 @@ class Keeper:
             self._settled.add(task_id)
 
 
-async def _end(api: Api, verdict: gang.Verdict) -> None:
+async def _keep_lost(api: Api, jobs: Sequence[TaskJob], now: datetime) -> float:
+    """Start a task again whose pod was taken from it and never ends. Returns when to look again."""
+    pods = await _pods(api, task_status(jobs).task_id)
+    seconds = gang.abandoned(pods, now)
+    if seconds is not None and seconds <= 0:
+        cause = gang.taken((), [pod for pod in pods if pod.metadata.deletion_timestamp])
+        story = f"{cause}; its machine does not answer; all nodes were started again"
+        await restarting.restart(api, jobs, gang.Restart(story), now)
+    return max(seconds or 0.0, 0.0) + _LOST_SECONDS
+
+
+def _really_late(verdict: gang.Verdict, pods: Sequence[Pod]) -> bool:
+    """Whether a node has never run, or was taken: one that ran may just be out of sight."""
+    lost = {node_index(pod) for pod in pods if gang.has_started(pod)}
+    taken = gang.taken((), pods)
+    return bool(taken) or not lost.issuperset(verdict.late)
+
+
+async def _pods(api: Api, task_id: str) -> Sequence[Pod]:
+    selection = Selection(api.namespace, labels=f"{labels.TASK_ID}={task_id}")
+    return (await api.list(PODS, selection, type=Pod)).items
+
+
+async def _end(api: Api, verdict: gang.Verdict, pods: Sequence[Pod]) -> None:
     reason = verdict.reason
     if verdict.first is not None:
         reason = f"node-{node_index(verdict.first)}: {await _reason(api, verdict.first)}"
@@ -115,12 +151,27 @@ async def _end(api: Api, verdict: gang.Verdict) -> None:
         if job.spec.suspend:  # it has no pod, and no deadline counts for it
             await api.delete(JOBS, name, propagation=Propagation.BACKGROUND, type=bytes)
             continue
-        # A deadline that has passed is how a job is made to fail: its pod ends at once.
-        change = {
-            "metadata": {"annotations": {labels.REASON: reason}},
-            "spec": {"activeDeadlineSeconds": 1},
-        }
+        change: dict[str, Any] = {"metadata": {"annotations": {labels.REASON: reason}}}
+        own = [pod for pod in pods if node_index(pod) == node_index(job)]
+        if not await _end_pods(api, own):
+            # A job that is past its deadline fails, and its pods are deleted.
+            change["spec"] = {"activeDeadlineSeconds": 1}
         await api.patch(JOBS, name, change, namespace=api.namespace, type=bytes)
+
+
+async def _end_pods(api: Api, pods: Sequence[Pod]) -> bool:
+    """End running pods by a deadline of their own: they stay, and so do their logs.
+
+    False if there are none, or if that is forbidden.
+    """
+    running = [pod for pod in pods if gang.has_started(pod) and pod.status.phase == "Running"]
+    try:
+        for pod in running:
+            change = {"spec": {"activeDeadlineSeconds": 1}}
+            await api.patch(PODS, pod.metadata.name, change, namespace=api.namespace, type=bytes)
+    except (Forbidden, NotFound):
+        return False
+    return bool(running)
 
 
 async def _annotate(api: Api, job: TaskJob, reason: str) -> None:
@@ -162,13 +213,9 @@ async def _reason(api: Api, job: TaskJob) -> str:
 
 
 async def _gathering_since(api: Api, jobs: Sequence[TaskJob]) -> datetime | None:
-    task_id = jobs[0].metadata.labels.get(labels.TASK_ID, "")
-    pods = await api.list(
-        PODS, Selection(api.namespace, labels=f"{labels.TASK_ID}={task_id}"), type=Pod
-    )
     began = [
         state.started_at
-        for pod in pods.items
+        for pod in await _pods(api, jobs[0].metadata.labels.get(labels.TASK_ID, ""))
         for status in pod.status.container_statuses
         for state in (status.state.running, status.state.terminated)
         if state is not None and state.started_at is not None

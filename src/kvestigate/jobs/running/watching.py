@@ -16,6 +16,9 @@ from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.statuses import TaskJob, node_index, task_status
 from kvestigate.kube.views.pods import Pod
 
+_REPLACED_SECONDS = 60.0
+"""How long it may take until new jobs are there in place of old ones."""
+
 
 async def views(
     api: Api, jobs: Sequence[TaskJob], *, keeps: bool
@@ -26,7 +29,7 @@ async def views(
     following = [asyncio.ensure_future(watch()) for watch in (task.follow_jobs, task.follow_pods)]
     shown: TaskView | None = None
     try:
-        while task.jobs:
+        while task.jobs or await task.returns():
             view = task.view()
             again = await keep_quietly(api, list(task.jobs.values())) if keeps else None
             if view != shown:
@@ -47,6 +50,7 @@ class _Task:
     def __init__(self, api: Api, jobs: Sequence[TaskJob]) -> None:
         self.jobs = {node_index(job): job for job in jobs}
         self.changed = asyncio.Event()
+        self._restarting = False
         self._api = api
         self._pods: dict[str, Pod] = {}
         task_id = jobs[0].metadata.labels[labels.TASK_ID]
@@ -62,6 +66,8 @@ class _Task:
                 index = node_index(event.object)
                 if event.type == "DELETED":
                     self.jobs.pop(index, None)
+                    notes = event.object.metadata.annotations
+                    self._restarting = self._restarting or labels.RESTARTING in notes
                 else:
                     self.jobs[index] = event.object
                 self.changed.set()
@@ -74,6 +80,19 @@ class _Task:
                 else:
                     self._pods[event.object.metadata.name] = event.object
                 self.changed.set()
+
+    async def returns(self) -> bool:
+        """Whether jobs that were replaced are back after a moment."""
+        if not self._restarting:
+            return False
+        try:
+            async with asyncio.timeout(_REPLACED_SECONDS):
+                while not self.jobs:
+                    self.changed.clear()
+                    await self.changed.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def view(self) -> TaskView:
         jobs = list(self.jobs.values())

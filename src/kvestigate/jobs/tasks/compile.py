@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
 
 from kvestigate.errors import InputError
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.model import Accelerator, Resources, Task
 from kvestigate.jobs.tasks.pieces import Files, piece_name
-from kvestigate.jobs.tasks.placement import GPU, Placement
+from kvestigate.jobs.tasks.placement import GPU, Placement, named
 from kvestigate.jobs.tasks.script import FILES, literal, script
 from kvestigate.jobs.users import User
 from kvestigate.kube.names import LABEL_MAX
@@ -90,6 +93,7 @@ def _metadata(submission: Submission, name: str, **extra: str) -> Manifest:
     for key in submission.placement.resources.labels:
         if labels.is_reserved(key):
             raise InputError("this label is reserved", where=f"resources.labels.{key}")
+    restarts = submission.placement.resources.recovery.restarts
     own = labels.of_task(submission.user, submission.task_id, submission.name)
     return {
         "name": name,
@@ -100,6 +104,7 @@ def _metadata(submission: Submission, name: str, **extra: str) -> Manifest:
             labels.NUM_NODES: str(submission.task.num_nodes),
             labels.START_WITHIN: str(submission.task.limits.start_seconds),
             **({labels.SUBMITTED: submission.submitted} if submission.submitted else {}),
+            **({labels.RECOVERS: str(restarts)} if restarts else {}),
         },
     }
 
@@ -109,6 +114,9 @@ def _job(submission: Submission, index: int) -> Manifest:
     template = {"labels": metadata["labels"], "annotations": metadata["annotations"]}
     limits = submission.task.limits
     pod = _pod(submission, index)
+    if index == 0:
+        notes = {**metadata["annotations"], **_choices(submission)}
+        metadata = {**metadata, "annotations": notes}
     alone = submission.task.num_nodes == 1
     if limits.queue and alone:
         metadata = {**metadata, "labels": {**metadata["labels"], labels.QUEUE: limits.queue}}
@@ -123,13 +131,133 @@ def _job(submission: Submission, index: int) -> Manifest:
         "spec": {
             "completions": 1,
             "parallelism": 1,
-            "backoffLimit": 0,
+            "backoffLimit": submission.placement.resources.recovery.restarts if alone else 0,
+            "podFailurePolicy": _failure_policy(submission),
             "activeDeadlineSeconds": limits.deadline_seconds,
             "ttlSecondsAfterFinished": limits.ttl_seconds,
             **({"suspend": True} if limits.queue and alone else {}),
             "template": {"metadata": template, "spec": pod},
         },
     }
+
+
+def _failure_policy(submission: Submission) -> Manifest:
+    """A pod that the cluster ended, or an exit code to recover from, is no failure of the task.
+
+    The pod of a single node is replaced by Kubernetes. Of several nodes the job fails with the
+    reason `PodFailurePolicy`, and whoever keeps the task starts all nodes again.
+    """
+    action = "Ignore" if submission.task.num_nodes == 1 else "FailJob"
+    disrupted = {"type": "DisruptionTarget", "status": "True"}
+    rules: list[Manifest] = [{"action": action, "onPodConditions": [disrupted]}]
+    if codes := submission.placement.resources.recovery.exit_codes:
+        matched = {"containerName": CONTAINER, "operator": "In", "values": list(codes)}
+        rules.append({"action": action, "onExitCodes": matched})
+    return {"rules": rules}
+
+
+def _choices(submission: Submission) -> dict[str, str]:
+    """The annotations with the choices before and after the one that was taken."""
+    placement = submission.placement
+    notes = {}
+    if placement.skipped:
+        lines = (why.removeprefix("resources: ") for why in placement.skipped)
+        notes[labels.STORY] = "\n".join(f"skipped {line}" for line in lines)
+    if placement.later:
+        later = [_choice(replace(submission, placement=each)) for each in placement.later]
+        notes[labels.LATER] = written_choices(later)
+    return notes
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """What is particular about the pods of one choice of resources."""
+
+    name: str
+    """`A100:8`"""
+    gpus: str
+    affinity: dict[str, Any] | None
+    tolerations: list[dict[str, Any]] | None
+    image: str
+    resources: dict[str, dict[str, str]] | None
+
+
+def _choice(submission: Submission) -> Choice:
+    pod = _pod(submission, 0)
+    [container] = pod["containers"]
+    resources = submission.placement.resources
+    return Choice(
+        named(resources),
+        str(resources.accelerator.count if resources.accelerator else 0),
+        pod.get("affinity"),
+        pod.get("tolerations"),
+        container["image"],
+        container.get("resources"),
+    )
+
+
+def written_choices(choices: Sequence[Choice]) -> str:
+    return msgspec.json.encode(choices).decode()
+
+
+def later_choices(annotations: Mapping[str, str]) -> Sequence[Choice]:
+    """The choices that are left; none if the annotation is not what we write."""
+    try:
+        return msgspec.json.decode(annotations.get(labels.LATER, "[]"), type=list[Choice])
+    except msgspec.DecodeError:
+        return []
+
+
+def with_choice(job: Manifest, choice: Choice) -> Manifest:
+    """The job of a task with another choice of resources."""
+    changed = copy.deepcopy(job)
+    pod = changed["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    container["image"] = choice.image
+    for part, key, value in (
+        (pod, "affinity", choice.affinity),
+        (pod, "tolerations", choice.tolerations),
+        (container, "resources", choice.resources),
+    ):
+        part.pop(key, None)
+        part.update({key: value} if value else {})
+    for variable in container["env"]:
+        if variable["name"].endswith("NUM_GPUS_PER_NODE"):
+            variable["value"] = choice.gpus
+    return changed
+
+
+def again(job: Manifest, restart: int) -> Manifest:
+    """A task's job as it was submitted, to be created once more.
+
+    The nodes have new names, since caches of DNS remember the addresses of the old ones.
+    """
+    metadata, spec = job["metadata"], copy.deepcopy(job["spec"])
+    spec.pop("selector", None)
+    spec["suspend"] = False
+    template = spec["template"]
+    template["metadata"]["labels"] = {
+        key: value
+        for key, value in template["metadata"]["labels"].items()
+        if not key.startswith("batch.kubernetes.io/") and key not in ("job-name", "controller-uid")
+    }
+    pod = template["spec"]
+    [container] = pod["containers"]
+    if service := pod.get("subdomain"):
+        old = re.compile(rf"\bnode-(\d+)(?:-again-\d+)?(?=\.{re.escape(service)}\b)")
+        new = rf"node-\1-again-{restart}"
+        pod["hostname"] = old.sub(new, f"{pod['hostname']}.{service}").removesuffix(f".{service}")
+        container["command"] = [old.sub(new, word) for word in container["command"]]
+        for variable in container["env"]:
+            if "value" in variable:
+                variable["value"] = old.sub(new, variable["value"])
+    kept = {key: metadata[key] for key in ("name", "namespace", "labels")}
+    notes = {
+        key: value
+        for key, value in metadata.get("annotations", {}).items()
+        if key.startswith("skypilot-") and key != labels.RESTARTING
+    }
+    kept["annotations"] = notes | {labels.RESTARTS: str(restart)}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": kept, "spec": spec}
 
 
 def _queued_together(template: Manifest, submission: Submission) -> Manifest:

@@ -64,6 +64,8 @@ class JobStatus(View, frozen=True):
     ready: int = 0
     succeeded: int = 0
     failed: int = 0
+    terminating: int | None = None
+    """Pods that are being deleted; None if the server does not count them."""
     start_time: datetime | None = None
     completion_time: datetime | None = None
     conditions: tuple[Condition, ...] = ()
