@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,10 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvestigate.errors import UsageError
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api
+from kvestigate.errors import NoCluster, UsageError
 from kvestigate.http.message import Headers, Request
 from kvestigate.http.pool import HttpClient
+from kvestigate.jobs.launching import launcher_of
 from kvestigate.jobs.server.serve import bound
+from tests.jobs.tasks_of import finish
 
 
 async def ask(
@@ -157,6 +162,70 @@ async def test_the_committed_description_is_the_served_one(url: str) -> None:
     committed = json.loads(DESCRIPTION)
     assert served["paths"] == committed["paths"], "write docs/jobs.openapi.json anew"
     assert served["components"] == committed["components"], "write docs/jobs.openapi.json anew"
+
+
+async def test_the_description_says_who_asks_and_how_it_refuses(url: str) -> None:
+    _, served = await ask(url, "GET", "/openapi.json")
+    schemes = served["components"]["securitySchemes"]
+    assert (schemes["user"]["name"], schemes["user"]["in"]) == ("X-User", "header")
+    assert schemes["token"]["scheme"] == "bearer"
+    detail = served["components"]["schemas"]["Refusal"]["properties"]["detail"]
+    assert detail["type"] == "string"
+    described = [
+        operation
+        for path, methods in served["paths"].items()
+        if path != "/"
+        for operation in methods.values()
+    ]
+    for operation in described:
+        assert operation["security"] == [{"user": []}, {"token": []}]
+        assert "x-user" in [each["name"].lower() for each in operation["parameters"]]
+        for code in [
+            "400",
+            "401",
+            "403",
+            "404",
+            "409",
+            "411",
+            "413",
+            "421",
+            "422",
+            "429",
+            "500",
+            "503",
+            "504",
+        ]:
+            schema = operation["responses"][code]["content"]["application/json"]["schema"]
+            assert schema == {"$ref": "#/components/schemas/Refusal"}
+
+
+async def test_stop_all_leaves_what_has_ended(url: str, api: Api) -> None:
+    ids = []
+    for _ in range(3):
+        _, answer = await ask(url, "POST", "/tasks/submit", {"run": "x"}, JANE)
+        ids.append(answer["task_id"])
+    await finish(api, f"task-{ids[0]}-{ids[0]}", "Complete")
+    _, stopped = await ask(url, "POST", "/tasks/stop", None, JANE)
+    assert stopped == {"count": 2, "status": "stopped", "message": "Stopped 2 tasks"}
+    _, listed = await ask(url, "GET", "/tasks", None, JANE)
+    assert [task["task_id"] for task in listed["tasks"]] == [ids[0]]
+    for key in ("created_at", "updated_at"):
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}", listed["tasks"][0][key])
+
+
+async def test_a_server_is_named_where_there_is_no_cluster(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resolve() -> Access:
+        raise NoCluster("no cluster is configured", hint="kvestigate up")
+
+    monkeypatch.delenv("K8S_CLI_API_URL", raising=False)
+    for default, hint in ((url, f"export K8S_CLI_API_URL={url}"), ("http://127.0.0.1:9", "up")):
+        monkeypatch.setattr("kvestigate.jobs.launching.DEFAULT_URL", default)
+        with pytest.raises(NoCluster) as caught:
+            async with launcher_of(resolve, "jane"):
+                pass
+        assert (caught.value.hint or "").endswith(hint)
 
 
 # Values that pass our own rules and meet Kubernetes' ones, or come close.

@@ -13,6 +13,7 @@ from kvestigate.errors import Forbidden, UsageError
 from kvestigate.jobs.accounts import book, records
 from kvestigate.jobs.accounts.quotas import Usage, read_quotas
 from kvestigate.jobs.accounts.records import MOST, Record
+from kvestigate.jobs.answers import stamp
 from kvestigate.jobs.in_process import InProcess
 from kvestigate.jobs.remote.launcher import Remote
 from kvestigate.jobs.server.serve import bound, serving
@@ -100,7 +101,7 @@ async def test_the_cluster_may_say_what_is_allowed(api: Api) -> None:
 
 
 def record(age: float = 0, **more: Any) -> Record:
-    return Record("t", records.stamp(NOW - timedelta(seconds=age)), "u", cpus=5, gpus=2, **more)
+    return Record("t", stamp(NOW - timedelta(seconds=age)), "u", cpus=5, gpus=2, **more)
 
 
 def test_a_submission_holds_its_share_until_its_jobs_are_there() -> None:

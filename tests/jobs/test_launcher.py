@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from kvestigate.client.api import Api
-from kvestigate.errors import ApiError, KvestigateError
+from kvestigate.errors import ApiError, KvestigateError, NotFound
 from kvestigate.jobs.answers import State
 from kvestigate.jobs.interface import ExecRequest, Launcher, LogRequest, VolumeRequest
+from kvestigate.jobs.users import User
 from kvestigate.kube import builtins
 from tests.jobs.conftest import LauncherOf
 from tests.jobs.tasks_of import JOBS, finish
@@ -343,3 +344,71 @@ async def test_a_wrong_volume_is_refused(
 ) -> None:
     with pytest.raises(KvestigateError, match=message):
         await launcher_of(ALICE).ask(Launcher.create_volume, request_)
+
+
+# --- what another tool made ----------------------------------------------------------------
+
+
+def foreign_job(index: int, **more: str) -> dict[str, Any]:
+    """A job with exactly the labels that the launcher is specified by."""
+    own = {"skypilot-task": "true", "task-id": "0a1b2c3d", "task-name": "other", **more}
+    own |= {"username": "alice-example.com", "node-idx": str(index)}
+    container = {"name": "main", "image": "busybox"}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": f"other-0a1b2c3d-node-{index}", "labels": own},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    }
+
+
+async def test_a_task_of_another_tool_is_seen_and_stopped_by_its_user(
+    launcher_of: LauncherOf, api: Api
+) -> None:
+    alice, bob = launcher_of("alice@example.com"), launcher_of("bob")
+    for index in (0, 1):
+        await api.create(JOBS, foreign_job(index), namespace="default")
+    (task,) = (await alice.list_tasks(all_users=False)).tasks
+    assert (task.task_id, task.name, task.metadata.num_nodes) == ("0a1b2c3d", "other", 2)
+    assert (await alice.task("0a1b2c3d")).username == "alice-example.com"
+    await alice.why("0a1b2c3d")
+    assert not (await bob.list_tasks(all_users=False)).tasks
+    with pytest.raises(NotFound):
+        await bob.stop("0a1b2c3d")
+    await alice.stop("0a1b2c3d")
+    assert not (await alice.list_tasks(all_users=False)).tasks
+
+
+async def test_the_hash_of_the_owner_decides_where_there_is_one(
+    launcher_of: LauncherOf, api: Api
+) -> None:
+    stranger = {"skypilot-owner": User("alice-example.com").digest}
+    await api.create(JOBS, foreign_job(0, **stranger), namespace="default")
+    alice, namesake = launcher_of("alice@example.com"), launcher_of("alice-example.com")
+    assert not (await alice.list_tasks(all_users=False)).tasks
+    assert (await namesake.list_tasks(all_users=False)).tasks
+
+
+async def test_a_volume_of_another_tool_is_mounted_and_deleted_by_its_user(
+    launcher_of: LauncherOf, api: Api
+) -> None:
+    alice = launcher_of("alice@example.com")
+    own = {"skypilot-volume": "true", "volume-id": "9z8y7x6w", "volume-name": "set"}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "set-9z8y7x6w", "labels": own | {"username": "alice-example.com"}},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    await api.create(builtins.resource("persistentvolumeclaims"), claim, namespace="default")
+    (volume,) = (await alice.list_volumes(all_users=False)).volumes
+    assert (volume.volume_id, volume.name) == ("9z8y7x6w", "set")
+    task = (await alice.submit({"run": "x", "volumes": {"/data": "set"}})).task_id
+    job = await api.get(JOBS, f"task-{task}-{task}", namespace="default")
+    mounted, _ = job["spec"]["template"]["spec"]["volumes"]
+    assert mounted["persistentVolumeClaim"] == {"claimName": "set-9z8y7x6w"}
+    await alice.delete_volume("set")
+    assert not (await alice.list_volumes(all_users=False)).volumes

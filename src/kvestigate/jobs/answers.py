@@ -12,8 +12,8 @@ HINT = "x-hint"
 
 
 def stamp(when: datetime | None) -> str:
-    """`2025-10-05T12:34:56`: UTC without a zone, as the API has always written times."""
-    return "" if when is None else when.replace(tzinfo=None).isoformat()
+    """`2025-10-05T12:34:56.789012`: UTC without a zone; Kubernetes itself counts whole seconds."""
+    return "" if when is None else when.replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
 class State(StrEnum):
@@ -52,7 +52,7 @@ class TaskStatus:
     name: str
     status: State
     created_at: str
-    """`2025-10-05T12:34:56`, UTC."""
+    """`2025-10-05T12:34:56.789012`, UTC."""
     updated_at: str
     username: str
     metadata: TaskMetadata

@@ -155,9 +155,13 @@ class InProcess(Launcher):
         return answers.TaskStopResponse(request.task_id, "stopped", message)
 
     async def _stop_all(self, request: ListRequest) -> answers.TaskStopAllResponse:
-        jobs = await self._jobs(request.all_users)
-        await self._stop(jobs)
-        count = len(_by_task(jobs))
+        unfinished = [
+            jobs
+            for jobs in _by_task(await self._jobs(request.all_users)).values()
+            if not records.finished(task_status(jobs))
+        ]
+        await self._stop([job for jobs in unfinished for job in jobs])
+        count = len(unfinished)
         return answers.TaskStopAllResponse(count, "stopped", f"Stopped {counted(count, 'task')}")
 
     async def logs(self, task_id: str, request: LogRequest) -> AsyncGenerator[bytes, None]:
@@ -193,8 +197,7 @@ class InProcess(Launcher):
         return []
 
     async def session(self, task_id: str, request: ExecRequest) -> Session:
-        await self._jobs_of(task_id)
-        return await reaching.session(self._api, task_id, request)
+        return await reaching.session(self._api, await self._jobs_of(task_id), request)
 
     async def put_piece(self, digest: str, content: bytes) -> None:
         await staging.put(self._api, self._user, digest, content)
@@ -219,13 +222,13 @@ class InProcess(Launcher):
         return None
 
     async def _jobs(self, all_users: bool) -> list[TaskJob]:
-        return await self._select(labels.selecting(labels.TASK, self._whose(all_users)))
+        return await self._select(self._whose(all_users))
 
     async def _jobs_of(self, task_id: str) -> list[TaskJob]:
         jobs: list[TaskJob] = []
         if is_id(task_id):
             exact = {labels.TASK_ID: task_id}
-            jobs = await self._select(labels.selecting(labels.TASK, self._user, **exact))
+            jobs = await self._select(self._user, **exact)
         if not jobs:
             raise NotFound(
                 f"Task {task_id} not found",
@@ -239,10 +242,15 @@ class InProcess(Launcher):
             await keep_quietly(self._api, jobs)
         return jobs
 
-    async def _select(self, selector: str) -> list[TaskJob]:
+    async def _select(self, user: User | None, **exact: str) -> list[TaskJob]:
+        selector = labels.labelled(labels.TASK, user, **exact)
         selection = Selection(self._api.namespace, labels=selector)
         jobs = await self._api.list(JOBS, selection, type=TaskJob)
-        return [job for job in jobs.items if job.metadata.deletion_timestamp is None]
+        return [
+            job
+            for job in jobs.items
+            if job.metadata.deletion_timestamp is None and labels.belongs(job.metadata.labels, user)
+        ]
 
     async def _stop(self, jobs: Sequence[TaskJob]) -> None:
         gate = asyncio.Semaphore(_AT_ONCE)
@@ -264,13 +272,13 @@ class InProcess(Launcher):
             for task_id, members in _by_task(jobs).items()
             for task in [task_status(members)]
         }
-        now = records.stamp(utc_now())
+        now = answers.stamp(utc_now())
 
         def change(task_id: str, record: records.Record) -> records.Record | None:
             end = ends.get(task_id)
             return None if end is None else records.ended(record, end, now)
 
-        for owner in {job.metadata.labels.get(labels.OWNER, "") for job in jobs}:
+        for owner in {job.metadata.labels.get(labels.OWNER, "") for job in jobs} - {""}:
             try:
                 await book.settle(self._api, owner, change)
             except Forbidden:

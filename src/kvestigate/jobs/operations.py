@@ -176,7 +176,7 @@ QUEUE = _operation(
 @dataclass(frozen=True, slots=True)
 class StopOptions:
     task_id: Annotated[str | None, param("The ID of the task.", argument=True)] = None
-    all_tasks: Annotated[bool, param("All of your tasks.", "--all")] = False
+    all_tasks: Annotated[bool, param("All of your tasks that have not ended.", "--all")] = False
     all_users: Annotated[bool, param("Include the tasks or volumes of all users.")] = False
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from kvestigate.jobs.accounts.quotas import Usage
-from kvestigate.jobs.answers import HistoryEntry, State, TaskStatus
+from kvestigate.jobs.answers import HistoryEntry, State, TaskStatus, stamp
 
 MOST = 400
 """Records of one user; with the longest names and reasons well below what a ConfigMap holds."""
@@ -105,8 +105,3 @@ def entries(records: Mapping[str, Record], live: Iterable[str]) -> list[HistoryE
         )
         for task_id, record in records.items()
     ]
-
-
-def stamp(now: datetime) -> str:
-    """`2026-10-05T12:34:56.789012`, in UTC."""
-    return now.replace(tzinfo=None).isoformat(timespec="microseconds")

@@ -10,7 +10,7 @@ from kvestigate.errors import Forbidden
 from kvestigate.jobs.running.explain import Evidence
 from kvestigate.jobs.running.keeping import JOBS
 from kvestigate.jobs.tasks import labels
-from kvestigate.jobs.tasks.statuses import TaskJob, node_index, task_status
+from kvestigate.jobs.tasks.statuses import TaskJob, node_index, pod_selector, task_status
 from kvestigate.jobs.volumes.claims import CLAIMS
 from kvestigate.kube import builtins
 from kvestigate.kube.requests import amounts
@@ -27,7 +27,7 @@ async def evidence(api: Api, jobs: Sequence[TaskJob]) -> Evidence:
     """About the one task that all `jobs` belong to."""
     task = task_status(jobs)
     selector = f"{labels.TASK_ID}={task.task_id}"
-    pods = await api.list(PODS, Selection(api.namespace, labels=selector), type=Pod)
+    pods = await api.list(PODS, Selection(api.namespace, labels=pod_selector(jobs)), type=Pod)
     whole = await api.list(JOBS, Selection(api.namespace, labels=selector), type=Job)
     mounted = {
         volume.persistent_volume_claim.claim_name

@@ -58,8 +58,6 @@ def second_chance(
     failed = [job for job in jobs if node_state(job) is State.FAILED]
     if any(labels.REASON in job.metadata.annotations for job in jobs):
         return None  # it was ended for good
-    if labels.NUM_NODES not in first:
-        return None  # made by another tool, whose jobs are not ours to replace
     if count_of(first, labels.RESTARTS) >= _MOST_RESTARTS:
         return None
     cause = taken(jobs, pods)

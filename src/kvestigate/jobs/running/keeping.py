@@ -18,10 +18,11 @@ from kvestigate.client.cache import Change
 from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, KvestigateError, NotFound
 from kvestigate.jobs.accounts import book, records
+from kvestigate.jobs.answers import stamp
 from kvestigate.jobs.running import gang, restarting
 from kvestigate.jobs.running.explain import pod_causes
 from kvestigate.jobs.tasks import labels
-from kvestigate.jobs.tasks.statuses import TaskJob, node_index, task_status
+from kvestigate.jobs.tasks.statuses import TaskJob, is_ours, node_index, task_status
 from kvestigate.kube import builtins
 from kvestigate.kube.views.pods import Pod
 
@@ -39,6 +40,8 @@ def utc_now() -> datetime:
 
 async def keep(api: Api, jobs: Sequence[TaskJob], now: Now = utc_now) -> float | None:
     """End the task or record its end, if due. Returns the seconds until the next check."""
+    if not is_ours(jobs):
+        return None
     since = await _gathering_since(api, jobs) if gang.partial(jobs) else None
     verdict = gang.judge(jobs, since, now())
     task = task_status(jobs)
@@ -186,7 +189,7 @@ async def _settle(api: Api, jobs: Sequence[TaskJob], now: Now) -> None:
     if task.status == "failed" and not reason:
         failed = [job for job in jobs if job.status.failed or job.status.conditions]
         reason = f"node-{node_index(failed[0])}: {await _reason(api, failed[0])}" if failed else ""
-    ended_at = task.updated_at or records.stamp(now())
+    ended_at = task.updated_at or stamp(now())
 
     def change(task_id: str, record: records.Record) -> records.Record | None:
         if task_id != task.task_id:

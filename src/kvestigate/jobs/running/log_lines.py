@@ -23,8 +23,13 @@ from kvestigate.errors import (
 from kvestigate.jobs.answers import State
 from kvestigate.jobs.interface import LogRequest
 from kvestigate.jobs.tasks import labels
-from kvestigate.jobs.tasks.compile import CONTAINER
-from kvestigate.jobs.tasks.statuses import TaskJob, node_index, node_state
+from kvestigate.jobs.tasks.statuses import (
+    TaskJob,
+    node_index,
+    node_state,
+    pod_selector,
+    task_container,
+)
 from kvestigate.kube import builtins
 from kvestigate.kube.views.pods import Pod
 
@@ -88,6 +93,8 @@ class _Reader:
         self._task_id = next(iter(jobs.values())).metadata.labels[labels.TASK_ID]
         selector = f"{labels.TASK_ID}={self._task_id}"
         self._selection = Selection(api.namespace, labels=selector)
+        pods = pod_selector(list(jobs.values()))
+        self._pods = Selection(api.namespace, labels=pods)
 
     async def run(self) -> None:
         try:
@@ -120,7 +127,7 @@ class _Reader:
             return  # the log is whole all the same
 
     async def _start_all(self) -> None:
-        task_id, selection = self._task_id, self._selection
+        task_id, selection = self._task_id, self._pods
         pods = await self._api.list(PODS, selection, type=Pod)
         present = {node_index(pod) for pod in pods.items}
         for index, job in self._jobs.items():
@@ -176,7 +183,7 @@ class _Reader:
         request = self._request
         after = request.after.get(index, "")
         options = LogOptions(
-            container=CONTAINER,
+            container=task_container(pod),
             follow=request.follow,
             timestamps=True,
             tail=None if after else request.tail,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kvestigate.client.api import PODS, Api
@@ -10,7 +11,8 @@ from kvestigate.errors import Conflict, NotFound
 from kvestigate.jobs.answers import Endpoint, EndpointResponse
 from kvestigate.jobs.interface import ExecRequest
 from kvestigate.jobs.tasks import labels
-from kvestigate.jobs.tasks.compile import CONTAINER, ports_name
+from kvestigate.jobs.tasks.compile import ports_name
+from kvestigate.jobs.tasks.statuses import TaskJob, node_index, pod_selector, task_container
 from kvestigate.kube import builtins
 from kvestigate.kube.views.network import Service
 from kvestigate.kube.views.pods import Pod
@@ -54,24 +56,26 @@ def _joined(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-async def session(api: Api, task_id: str, request: ExecRequest) -> Session:
+async def session(api: Api, jobs: Sequence[TaskJob], request: ExecRequest) -> Session:
     """A command in a node that runs, or with none the task's own process."""
-    pod = await _running(api, task_id, request.node)
-    where = {"namespace": api.namespace, "container": CONTAINER}
+    pod = await _running(api, jobs, request.node)
+    name, where = pod.metadata.name, {"namespace": api.namespace, "container": task_container(pod)}
     if not request.command:
-        return api.attach(pod, stdin=request.stdin, tty=request.tty, **where)
-    return api.exec(pod, request.command, stdin=request.stdin, tty=request.tty, **where)
+        return api.attach(name, stdin=request.stdin, tty=request.tty, **where)
+    return api.exec(name, request.command, stdin=request.stdin, tty=request.tty, **where)
 
 
-async def _running(api: Api, task_id: str, node: int) -> str:
+async def _running(api: Api, jobs: Sequence[TaskJob], node: int) -> Pod:
     """The pod of a node that runs."""
-    selector = f"{labels.TASK_ID}={task_id},{labels.NODE_INDEX}={node}"
-    pods = await api.list(PODS, Selection(api.namespace, labels=selector), type=Pod)
-    for pod in pods.items:
+    selection = Selection(api.namespace, labels=pod_selector(jobs))
+    listed = await api.list(PODS, selection, type=Pod)
+    pods = [pod for pod in listed.items if node_index(pod) == node]
+    for pod in pods:
         if any(status.state.running is not None for status in pod.status.container_statuses):
-            return pod.metadata.name
+            return pod
+    task_id = jobs[0].metadata.labels[labels.TASK_ID]
     why = f"`k8s-cli jobs why {task_id}` shows the reason"
-    if pods.items:
-        phase = pods.items[0].status.phase
+    if pods:
+        phase = pods[0].status.phase
         raise Conflict(f"node-{node} of task {task_id} is {phase}, not running", hint=why)
     raise NotFound(f"Task {task_id} has no running node {node}", hint=why)

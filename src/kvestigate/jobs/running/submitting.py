@@ -11,7 +11,8 @@ from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, InputError, NotFound
 from kvestigate.jobs.accounts import book
 from kvestigate.jobs.accounts.quotas import Quotas, demand
-from kvestigate.jobs.accounts.records import new_record, stamp
+from kvestigate.jobs.accounts.records import new_record
+from kvestigate.jobs.answers import stamp
 from kvestigate.jobs.files import staging
 from kvestigate.jobs.running.reaching import SERVICES
 from kvestigate.jobs.tasks.compile import Submission, compile_companions, compile_jobs

@@ -13,7 +13,7 @@ from kvestigate.jobs.answers import TaskView
 from kvestigate.jobs.running.keeping import JOBS, keep_quietly
 from kvestigate.jobs.running.node_views import node_views
 from kvestigate.jobs.tasks import labels
-from kvestigate.jobs.tasks.statuses import TaskJob, node_index, task_status
+from kvestigate.jobs.tasks.statuses import TaskJob, node_index, pod_selector, task_status
 from kvestigate.kube.views.pods import Pod
 
 _REPLACED_SECONDS = 60.0
@@ -55,9 +55,10 @@ class _Task:
         self._pods: dict[str, Pod] = {}
         task_id = jobs[0].metadata.labels[labels.TASK_ID]
         self._selection = Selection(api.namespace, labels=f"{labels.TASK_ID}={task_id}")
+        self._pods_selection = Selection(api.namespace, labels=pod_selector(jobs))
 
     async def read_pods(self) -> None:
-        pods = await self._api.list(PODS, self._selection, type=Pod)
+        pods = await self._api.list(PODS, self._pods_selection, type=Pod)
         self._pods = {pod.metadata.name: pod for pod in pods.items}
 
     async def follow_jobs(self) -> None:
@@ -73,7 +74,7 @@ class _Task:
                 self.changed.set()
 
     async def follow_pods(self) -> None:
-        async with self._api.watch(PODS, self._selection, type=Pod) as events:
+        async with self._api.watch(PODS, self._pods_selection, type=Pod) as events:
             async for event in events:
                 if event.type == "DELETED":
                     self._pods.pop(event.object.metadata.name, None)

@@ -8,14 +8,28 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
+from http import HTTPStatus
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import msgspec
-from fastapi import APIRouter, Body, Depends, FastAPI, Query, Request, Response, WebSocket
+from fastapi import (
+    APIRouter,
+    Body,
+    Depends,
+    FastAPI,
+    Header,
+    Query,
+    Request,
+    Response,
+    Security,
+    WebSocket,
+)
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.security import APIKeyHeader, HTTPBearer
 from pydantic import StringConstraints
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -38,7 +52,14 @@ _AFTER = r"^\d{1,6}:\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
 """`0:2006-01-02T15:04:05Z`: a node and a second of its log."""
 
 
-async def _launcher(request: Request) -> InProcess:
+async def _launcher(
+    request: Request,
+    x_user: Annotated[
+        str | None,
+        Header(description="Your user name, percent-encoded; not needed with a token."),
+    ] = None,
+) -> InProcess:
+    # More than one header is refused, which FastAPI would not notice.
     return await _of(request)
 
 
@@ -75,10 +96,44 @@ _OCTETS: dict[str, Any] = {
     }
 }
 
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Every answer that is not a success."""
+
+    detail: str
+    """What went wrong. The header `X-Hint` has the way out, percent-encoded."""
+
+
+def _refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
+    return {code: {"model": Refusal, "description": HTTPStatus(code).phrase} for code in codes}
+
+
+_ANY_REFUSALS = _refusals(411, 413, 421, 500)
+_REFUSALS = _ANY_REFUSALS | _refusals(400, 401, 403, 404, 409, 422, 429, 503, 504)
+"""What Kubernetes refuses is refused with its code."""
+_IDENTITY = [
+    Security(
+        APIKeyHeader(
+            name="X-User",
+            scheme_name="user",
+            auto_error=False,
+            description="The user's name; it proves nothing, so only servers on loopback take it.",
+        )
+    ),
+    Security(
+        HTTPBearer(
+            scheme_name="token",
+            auto_error=False,
+            description="A token of the server's configuration, or an OpenID Connect ID token.",
+        )
+    ),
+]
 router = APIRouter()
+public = APIRouter()
 
 
-@router.get("/")
+@public.get("/")
 async def health() -> dict[str, str]:
     return {"status": "ok", "service": "k8s-cli-api"}
 
@@ -180,8 +235,11 @@ def application(api: Api, settings: Settings | None = None, *, kept: bool = Fals
             name=call.name,
             description=call.description,
             response_model=call.answer,
+            responses=_REFUSALS,
+            dependencies=_IDENTITY,
         )
-    app.include_router(router)
+    app.include_router(router, responses=_REFUSALS, dependencies=_IDENTITY)
+    app.include_router(public, responses=_ANY_REFUSALS)
     app.middleware("http")(_limit_body)
     app.add_middleware(_OwnHost, listed=app.state.settings.hosts)
     app.exception_handler(errors.KvestigateError)(_refuse)

@@ -17,12 +17,12 @@ from kvestigate.jobs.tasks.model import Accelerator, Resources, Task
 from kvestigate.jobs.tasks.pieces import Files, piece_name
 from kvestigate.jobs.tasks.placement import GPU, Placement, named
 from kvestigate.jobs.tasks.script import FILES, literal, script
+from kvestigate.jobs.tasks.statuses import CONTAINER
 from kvestigate.jobs.users import User
 from kvestigate.kube.names import LABEL_MAX
 
 Manifest = dict[str, Any]
 
-CONTAINER = "task"
 SHARED_MEMORY = "/dev/shm"  # a mount, not a file of ours
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from kvestigate.jobs.users import User, label_value
@@ -86,8 +87,25 @@ def of_volume(user: User, volume_id: str, name: str) -> dict[str, str]:
     return {VOLUME: "true", VOLUME_ID: volume_id, VOLUME_NAME: label_value(name), **of_user(user)}
 
 
+def labelled(kind: str, user: User | None, **exact: str) -> str:
+    """The selector for things of `kind` that `belongs` must sort: users may share a label."""
+    parts = {kind: "true"} | ({USERNAME: user.label} if user is not None else {}) | exact
+    return ",".join(f"{key}={value}" for key, value in parts.items())
+
+
+def belongs(own: Mapping[str, str], user: User | None) -> bool:
+    """Whether what has these labels is the user's; without a user, everybody's counts.
+
+    The digest decides. What another tool made has none, and is known by the user's label alone.
+    """
+    if user is None:
+        return True
+    owner = own.get(OWNER)
+    return owner == user.digest if owner is not None else own.get(USERNAME) == user.label
+
+
 def selecting(kind: str, user: User | None, **exact: str) -> str:
-    """The selector for things of `kind`, of one user or of all.
+    """The selector for things of `kind` that kvestigate made, of one user or of all.
 
     The values are ours or checked by the caller: nothing that a user typed may end up in here.
     """

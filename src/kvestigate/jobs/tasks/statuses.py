@@ -12,6 +12,9 @@ from kvestigate.kube.views.meta import Metadata, View
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.workloads import Job, JobStatus
 
+CONTAINER = "task"
+_JOB_NAME = "job-name"
+
 
 class _Suspension(View, frozen=True):
     suspend: bool = False
@@ -55,12 +58,14 @@ def task_status(jobs: Sequence[TaskJob]) -> TaskStatus:
         status = State.COMPLETED
     else:
         status = State.RUNNING if running or completed else State.PENDING
+    created_at = annotations.get(labels.SUBMITTED) or stamp(_earliest(ordered))
     return TaskStatus(
         task_id=first.labels.get(labels.TASK_ID, ""),
         name=annotations.get(labels.EXACT_NAME) or first.labels.get(labels.TASK_NAME, ""),
         status=status,
-        created_at=annotations.get(labels.SUBMITTED) or stamp(_earliest(ordered)),
-        updated_at=stamp(_latest(ordered)),
+        created_at=created_at,
+        # Kubernetes counts whole seconds: what it notes first seems to be before the submission.
+        updated_at=max(created_at, stamp(_latest(ordered))),
         username=first.labels.get(labels.USERNAME, ""),
         metadata=TaskMetadata(
             job_name=common,
@@ -84,8 +89,29 @@ def queued(listed: TaskListResponse) -> TaskListResponse:
 
 def node_index(part: TaskJob | Pod) -> int:
     """The index of the task's node that a job or pod belongs to."""
-    text = part.metadata.labels.get(labels.NODE_INDEX, "")
-    return int(text) if text.isdecimal() else 0
+    own = part.metadata.labels
+    text = own.get(labels.NODE_INDEX, "")
+    if not text:  # a pod of a job that another tool made
+        _, _, text = own.get(_JOB_NAME, "").rpartition("-node-")
+    return int(text) if text.isdecimal() and len(text) < 7 else 0
+
+
+def is_ours(jobs: Iterable[TaskJob]) -> bool:
+    """Whether kvestigate made the jobs; another tool's are shown and stopped, no more."""
+    return all(labels.NUM_NODES in job.metadata.annotations for job in jobs)
+
+
+def pod_selector(jobs: Sequence[TaskJob]) -> str:
+    """The selector for the pods of the one task that all `jobs` belong to."""
+    if is_ours(jobs):
+        return f"{labels.TASK_ID}={jobs[0].metadata.labels[labels.TASK_ID]}"
+    return f"{_JOB_NAME} in ({','.join(job.metadata.name for job in jobs)})"
+
+
+def task_container(pod: Pod) -> str:
+    """The container of a task's pod: ours has a fixed name, another tool's is the first."""
+    names = [container.name for container in pod.spec.containers]
+    return names[0] if names and CONTAINER not in names else CONTAINER
 
 
 def node_state(job: TaskJob | Job) -> State:

@@ -158,7 +158,7 @@ def _status(claim: PersistentVolumeClaim) -> answers.VolumeStatus:
     meta, spec = claim.metadata, claim.spec
     return answers.VolumeStatus(
         volume_id=meta.labels.get(labels.VOLUME_ID, ""),
-        name=meta.annotations.get(labels.EXACT_NAME) or meta.labels.get(labels.VOLUME_NAME, ""),
+        name=_name(claim),
         size=claim.status.capacity.get("storage") or spec.resources.requests.get("storage", ""),
         storage_class=spec.storage_class_name,
         access_modes=spec.access_modes,
@@ -196,11 +196,15 @@ def _size(text: str) -> int:
 
 
 async def _claims(api: Api, user: User | None, **exact: str) -> list[PersistentVolumeClaim]:
-    selector = labels.selecting(labels.VOLUME, user, **exact)
+    selector = labels.labelled(labels.VOLUME, user, **exact)
     claims = await api.list(
         CLAIMS, Selection(api.namespace, labels=selector), type=PersistentVolumeClaim
     )
-    return [claim for claim in claims.items if claim.metadata.deletion_timestamp is None]
+    return [
+        claim
+        for claim in claims.items
+        if claim.metadata.deletion_timestamp is None and labels.belongs(claim.metadata.labels, user)
+    ]
 
 
 async def claim_of(api: Api, user: User, volume: str) -> PersistentVolumeClaim:
@@ -234,4 +238,5 @@ async def pods_with(api: Api, claim: str) -> list[Pod]:
 
 
 def _name(claim: PersistentVolumeClaim) -> str:
-    return claim.metadata.annotations.get(labels.EXACT_NAME, "")
+    meta = claim.metadata
+    return meta.annotations.get(labels.EXACT_NAME) or meta.labels.get(labels.VOLUME_NAME, "")
