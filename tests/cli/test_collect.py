@@ -279,3 +279,27 @@ def test_the_module_is_the_command_too() -> None:
 def test_the_library_tells_what_is_wrong(config: Path) -> None:
     with pytest.raises(UsageError, match="'Service' is not a known kind"):
         list(list_and_emit_initial(kinds=("Service",), kubeconfig=str(config)))
+
+
+def test_the_models_are_where_they_are_documented() -> None:
+    code = "from k8s_collect.models import ContainerSpec, InferenceRequest as R; print(R.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "InferenceRequest\n"
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_missing_configuration_is_told_as_documented(tmp_path: Path, broken: bool) -> None:
+    message = "Kubernetes configuration could not be loaded"
+    environ = {"HOME": str(tmp_path), "PATH": ""}
+    if broken:
+        (tmp_path / "config").write_text("clusters: 7")
+        environ["KUBECONFIG"] = str(tmp_path / "config")
+    command = [sys.executable, "-m", "k8s_collect", "watch"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"error: {message}: ")
+    code = "import k8s_collect; list(k8s_collect.list_and_emit_initial())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environ
+    )
+    assert f"NoCluster: {message}: " in done.stderr

@@ -278,11 +278,12 @@ def _say(text: str) -> None:
 
 
 def _access(options: GlobalOptions, given: dict[str, Any]) -> Access:
-    from kvestigate.collect.access import authority, verifying
+    from kvestigate.collect.access import authority, configured, verifying
 
     wanted = replace(options.access(), ca_file=authority(given["ca_file"]))
     verify = {"true": True, "false": False}.get(given["verify_ssl"] or "")
-    return verifying(resolved(wanted), verify)
+    with configured():
+        return verifying(resolved(wanted), verify)
 
 
 def _collect_options(options: GlobalOptions, given: dict[str, Any]) -> CollectOptions:

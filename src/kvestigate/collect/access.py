@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from kvestigate.client.access import Access, AccessOptions, resolve
+from kvestigate.errors import NoCluster
 
+_NOT_LOADED = "Kubernetes configuration could not be loaded"
 CA_VARIABLE = "K8S_CA_FILE"
 
 
@@ -20,7 +24,17 @@ def access_for(
     except RuntimeError:
         home = None
     options = AccessOptions(kubeconfig=kubeconfig or "", ca_file=authority(ca_file))
-    return verifying(resolve(options, os.environ, home), verify_ssl)
+    with configured():
+        return verifying(resolve(options, os.environ, home), verify_ssl)
+
+
+@contextmanager
+def configured() -> Iterator[None]:
+    """Name what is wrong as the documentation of k8s-collect names it."""
+    try:
+        yield
+    except NoCluster as error:
+        raise NoCluster(f"{_NOT_LOADED}: {error.message}", hint=error.hint) from None
 
 
 def authority(ca_file: str | None) -> str:

@@ -2,8 +2,8 @@
 
     from k8s_collect import SeenCache, list_and_emit_initial, stream_inference_requests
 
-`python -m k8s_collect watch` is the command `k8s-collect watch`. Everything is implemented in
-`kvestigate.collect`; this module only holds the public names.
+`python -m k8s_collect watch` is the command `k8s-collect watch`, and `k8s_collect.models` has the
+Pydantic models. Everything is implemented in `kvestigate.collect`; here are only public names.
 """
 
 from __future__ import annotations
@@ -23,8 +23,3 @@ __all__ = [
     "list_and_emit_initial",
     "stream_inference_requests",
 ]
-
-if __name__ == "__main__":
-    from kvestigate.cli.main import k8s_collect
-
-    k8s_collect()
