@@ -164,3 +164,23 @@ async def test_what_policies_want_noted_is_noted(audited: Api, tmp_path: Path) -
     decision = {"authorization.k8s.io/decision": "allow"}
     assert noted["annotations"] == {**decision, "p/name": "made x"}
     assert skipped["annotations"] == decision
+
+
+async def test_pod_security_violations_are_noted(audited: Api, tmp_path: Path) -> None:
+    prefix = "pod-security.kubernetes.io"
+    labels = {f"{prefix}/audit": "baseline", f"{prefix}/enforce": "privileged"}
+    await audited.post("/api/v1/namespaces", {"metadata": {"name": "n", "labels": labels}})
+    await audited.post("/api/v1/namespaces/n/serviceaccounts", {"metadata": {"name": "default"}})
+    spec = {"hostPID": True, "containers": [{"name": "c", "image": "x"}]}
+    made = await audited.post(
+        "/api/v1/namespaces/n/pods", {"metadata": {"name": "p"}, "spec": spec}
+    )
+    assert made.status == 201
+    *_, noted = lines(tmp_path / "audit")
+    assert noted["annotations"] == {
+        "authorization.k8s.io/decision": "allow",
+        "pod-security.kubernetes.io/enforce-policy": "privileged:latest",
+        "pod-security.kubernetes.io/audit-violations": (
+            'would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)'
+        ),
+    }

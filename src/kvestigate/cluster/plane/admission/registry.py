@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from kvestigate.cluster.plane.access.authz.rbac import GROUP as RBAC
 from kvestigate.cluster.plane.admission.interface import Rule, Write
+from kvestigate.cluster.plane.admission.pod_security.rule import (
+    secure_namespace,
+    secure_pod,
+    secure_template,
+)
 from kvestigate.cluster.plane.admission.policies.evaluation import judge
 from kvestigate.cluster.plane.admission.rules.certificates import forbid_masters, guard_signer
 from kvestigate.cluster.plane.admission.rules.classes import give_ingress_class, give_storage_class
@@ -59,11 +64,25 @@ CHANGING: dict[ResourceKey, tuple[Rule, ...]] = {
 """Before validation: they may change the object."""
 
 REFUSING: dict[ResourceKey, tuple[Rule, ...]] = {
+    ("", "namespaces"): (secure_namespace,),
     ("", "persistentvolumeclaims"): (limit_claim, check_resize),
-    ("", "pods"): (limit_pod, check_overhead),
+    ("", "pods"): (limit_pod, secure_pod, check_overhead),
     ("certificates.k8s.io", "certificatesigningrequests"): (guard_signer, forbid_masters),
     ("kplane.dev", "fleets"): (check_fleet,),
     ("scheduling.k8s.io", "priorityclasses"): (allow_one_default_priority,),
+    **dict.fromkeys(
+        (
+            ("", "podtemplates"),
+            ("", "replicationcontrollers"),
+            ("apps", "daemonsets"),
+            ("apps", "deployments"),
+            ("apps", "replicasets"),
+            ("apps", "statefulsets"),
+            ("batch", "cronjobs"),
+            ("batch", "jobs"),
+        ),
+        (secure_template,),
+    ),
 }
 """After validation: they take the object as it is."""
 

@@ -1,0 +1,1 @@
+"""Pod Security: the levels that the labels of a namespace ask for."""
