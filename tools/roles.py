@@ -3,8 +3,7 @@
     kubectl get clusterroles,clusterrolebindings,roles,rolebindings -A -o json \\
         | python tools/roles.py > src/kvestigate/cluster/plane/access/authz/default_roles.json
 
-Read from a new kube-apiserver on which no controller has run. The roles of its own
-controllers are left out: ours need none.
+Read from a new kube-apiserver on which no controller has run.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import sys
 from typing import Any
 
 BOOTSTRAPPING = "kubernetes.io/bootstrapping"
-CONTROLLER = "system:controller:"
 PLURALS = {
     "ClusterRole": "clusterroles",
     "ClusterRoleBinding": "clusterrolebindings",
@@ -42,7 +40,6 @@ def main() -> None:
         distil(obj)
         for obj in json.load(sys.stdin)["items"]
         if BOOTSTRAPPING in obj["metadata"].get("labels", {})
-        and not obj["metadata"]["name"].startswith(CONTROLLER)
     ]
     lines = (json.dumps(each, separators=(",", ":")) for each in found)
     print("[\n" + ",\n".join(lines) + "\n]")
