@@ -43,6 +43,11 @@ def replica_set(name: str = "web", replicas: int = 3) -> Object:
     }
 
 
+def replication_controller(name: str = "web", replicas: int = 3) -> Object:
+    spec = {"replicas": replicas, "selector": {"app": name}, "template": template(app=name)}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
 def job(name: str = "work", *, image: str = "work:1", **spec: Any) -> Object:
     return {
         "metadata": {"name": name},

@@ -16,6 +16,7 @@ from tests.cluster.controllers.objects import (
     job,
     node,
     replica_set,
+    replication_controller,
     stateful_set,
 )
 from tests.virtual_clock import VirtualClock
@@ -122,6 +123,74 @@ class TestReplicaSet:
             assert _reason(found["web"], "ReplicaFailure") == "FailedCreate"
             events = await bed.until("events", len)
             assert {each["reason"] for each in events.values()} == {"FailedCreate"}
+
+
+class TestReplicationController:
+    """Upstream's conformance tests of the kind, one by one."""
+
+    NAME = "replicationcontroller-controller"
+
+    async def test_it_creates_its_pods_and_counts_them(self, bed: Bed) -> None:
+        async with running(bed, self.NAME):
+            await bed.create("replicationcontrollers", replication_controller())
+            await bed.until(
+                "replicationcontrollers",
+                status_is("web", replicas=3, readyReplicas=3, availableReplicas=3),
+            )
+            pods = await bed.all("pods")
+            owner = pods.popitem()[1]["metadata"]["ownerReferences"][0]
+            assert (owner["apiVersion"], owner["kind"]) == ("v1", "ReplicationController")
+            events = await bed.until("events", lambda events: len(events) >= 3)
+            assert {event["reason"] for event in events.values()} == {"SuccessfulCreate"}
+
+    async def test_it_adopts_and_releases(self, bed: Bed) -> None:
+        stray = {"metadata": {"name": "stray", "labels": {"app": "web"}}}
+        containers = {"spec": {"containers": [{"name": "main", "image": "web:1"}]}}
+        await bed.create("pods", stray | containers)
+        async with running(bed, self.NAME):
+            await bed.create("replicationcontrollers", replication_controller(replicas=1))
+            pods = await bed.until(
+                "pods", lambda pods: pods["stray"]["metadata"].get("ownerReferences")
+            )
+            assert len(pods) == 1
+            await bed.patch("pods", "stray", {"metadata": {"labels": {"app": "other"}}})
+            await bed.until(
+                "pods",
+                lambda pods: (
+                    len(pods) == 2 and not pods["stray"]["metadata"].get("ownerReferences")
+                ),
+            )
+
+    async def test_it_scales(self, bed: Bed) -> None:
+        async with running(bed, self.NAME):
+            await bed.create("replicationcontrollers", replication_controller(replicas=1))
+            resource = builtins.resource("replicationcontrollers")
+            for size in (4, 2):
+                scale = {"spec": {"replicas": size}}
+                await bed.api.patch(resource, "web", scale, subresource="scale")
+                await bed.until(
+                    "replicationcontrollers",
+                    status_is("web", replicas=size, readyReplicas=size),
+                )
+
+    async def test_a_quota_failure_comes_and_goes(self, bed: Bed) -> None:
+        async with running(bed, self.NAME, "resourcequota-controller"):
+            await bed.create(
+                "resourcequotas", {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "2"}}}
+            )
+            await bed.until("resourcequotas", lambda quotas: quotas["few"].get("status"))
+            await bed.create("replicationcontrollers", replication_controller())
+            failed = await bed.until(
+                "replicationcontrollers", lambda found: _reason(found["web"], "ReplicaFailure")
+            )
+            condition = _condition(failed["web"], "ReplicaFailure")
+            assert condition["reason"] == "FailedCreate"
+            assert "exceeded quota: few, requested: pods=1, used: pods=2" in condition["message"]
+            await bed.patch("replicationcontrollers", "web", {"spec": {"replicas": 2}})
+            await bed.until(
+                "replicationcontrollers",
+                lambda found: not _reason(found["web"], "ReplicaFailure"),
+            )
 
 
 class TestDeployment:

@@ -29,6 +29,7 @@ _EVENT_SOURCES = {
     "node-lifecycle-controller": "node-controller",
     "persistentvolume-binder-controller": "persistentvolume-controller",
     "persistentvolumeclaim-binder-controller": "persistentvolume-controller",
+    "replicationcontroller-controller": "replication-controller",
 }
 """The source in the events of kube-controller-manager, where it is not the controller's name."""
 

@@ -54,6 +54,24 @@ class ReplicaSet(View, frozen=True):
     status: ReplicaSetStatus = ReplicaSetStatus()
 
 
+class ReplicationControllerSpec(View, frozen=True):
+    replicas: int = 1
+    min_ready_seconds: int = 0
+    labels: dict[str, str] = field(name="selector", default_factory=dict)
+    template: Template = field(default_factory=dict)
+
+    @property
+    def selector(self) -> Selector:
+        """The selector as ReplicaSets write it; empty if there are no labels."""
+        return {"matchLabels": self.labels} if self.labels else {}
+
+
+class ReplicationController(View, frozen=True):
+    metadata: Metadata = Metadata()
+    spec: ReplicationControllerSpec = ReplicationControllerSpec()
+    status: ReplicaSetStatus = ReplicaSetStatus()
+
+
 class DeploymentSpec(View, frozen=True):
     replicas: int = 1
     selector: Selector = field(default_factory=dict)

@@ -31,7 +31,10 @@ from kvestigate.cluster.controllers.storage.volumebinder import ClaimController,
 from kvestigate.cluster.controllers.workloads.daemonset import DaemonSetController
 from kvestigate.cluster.controllers.workloads.deployment import DeploymentController
 from kvestigate.cluster.controllers.workloads.disruption import DisruptionController
-from kvestigate.cluster.controllers.workloads.replicaset import ReplicaSetController
+from kvestigate.cluster.controllers.workloads.replicaset import (
+    ReplicaSetController,
+    ReplicationControllerController,
+)
 from kvestigate.cluster.controllers.workloads.statefulset import StatefulSetController
 
 CONTROLLERS: Mapping[str, Factory] = MappingProxyType(
@@ -41,6 +44,7 @@ CONTROLLERS: Mapping[str, Factory] = MappingProxyType(
         "serviceaccount-controller": ServiceAccountController,
         "resourcequota-controller": QuotaController,
         "replicaset-controller": ReplicaSetController,
+        "replicationcontroller-controller": ReplicationControllerController,
         "deployment-controller": DeploymentController,
         "job-controller": JobController,
         "ttl-after-finished-controller": TtlController,

@@ -16,6 +16,7 @@ from kvestigate.cluster.controllers.kinds import (
     DEPLOYMENTS,
     PODS,
     REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
     STATEFUL_SETS,
 )
 from kvestigate.cluster.controllers.pods import is_leaving, is_ready
@@ -82,6 +83,7 @@ class DisruptionController(Reconciler[PodDisruptionBudget]):
         self._replica_sets = context.cache(REPLICA_SETS)
         self._deployments = context.watch(DEPLOYMENTS, self._in_namespace)
         self._stateful_sets = context.watch(STATEFUL_SETS, self._in_namespace)
+        self._replication_controllers = context.watch(REPLICATION_CONTROLLERS, self._in_namespace)
 
     def _of_pod(self, change: Change[Pod]) -> Iterable[Key]:
         for budget in self._objects.find(owners.NAMESPACE, change.key.namespace):
@@ -122,6 +124,10 @@ class DisruptionController(Reconciler[PodDisruptionBudget]):
         at = key.sibling(owner.name)
         if owner.kind == "StatefulSet" and (stateful := self._stateful_sets.get(at)):
             return stateful.metadata.uid, stateful.spec.replicas
+        if owner.kind == "ReplicationController" and (
+            replicator := self._replication_controllers.get(at)
+        ):
+            return replicator.metadata.uid, replicator.spec.replicas
         if owner.kind == "ReplicaSet" and (replica_set := self._replica_sets.get(at)):
             above = owners.controller_of(replica_set)
             deployment = self._deployments.get(key.sibling(above.name)) if above else None

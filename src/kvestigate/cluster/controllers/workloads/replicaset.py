@@ -1,18 +1,23 @@
-"""ReplicaSets: keep the wanted number of pods of one template."""
+"""ReplicaSets and ReplicationControllers: keep the wanted number of pods of one template."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeAlias
 
 import msgspec
 
 from kvestigate import errors
 from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.context import Context, slow_start
-from kvestigate.cluster.controllers.kinds import REPLICA_SETS
-from kvestigate.cluster.controllers.objects import ReplicaSet, ReplicaSetStatus
+from kvestigate.cluster.controllers.kinds import REPLICA_SETS, REPLICATION_CONTROLLERS, Kind
+from kvestigate.cluster.controllers.objects import (
+    ReplicaSet,
+    ReplicaSetStatus,
+    ReplicationController,
+)
 from kvestigate.cluster.controllers.pods import (
     first_to_go,
     is_active,
@@ -25,6 +30,8 @@ from kvestigate.cluster.controllers.templates import pod_from
 from kvestigate.cluster.controllers.times import stamp
 from kvestigate.kube.views.meta import Condition
 from kvestigate.kube.views.pods import Pod
+
+Replicated: TypeAlias = ReplicaSet | ReplicationController
 
 BURST = 500
 """Pods that one look creates or deletes at most."""
@@ -42,7 +49,7 @@ class Decision:
 
 
 def decide(
-    replica_set: ReplicaSet, pods: Sequence[Pod], related: Sequence[Pod], now: float
+    replica_set: Replicated, pods: Sequence[Pod], related: Sequence[Pod], now: float
 ) -> Decision:
     """What brings the owned `pods` to the wanted number."""
     active = [pod for pod in pods if is_active(pod)]
@@ -59,7 +66,7 @@ def decide(
     )
 
 
-def _status(replica_set: ReplicaSet, active: Sequence[Pod], now: float) -> ReplicaSetStatus:
+def _status(replica_set: Replicated, active: Sequence[Pod], now: float) -> ReplicaSetStatus:
     spec = replica_set.spec
     labels = ((spec.template.get("metadata") or {}).get("labels") or {}).items()
     return ReplicaSetStatus(
@@ -72,18 +79,18 @@ def _status(replica_set: ReplicaSet, active: Sequence[Pod], now: float) -> Repli
     )
 
 
-class ReplicaSetController(PodOwner[ReplicaSet]):
-    def __init__(self, context: Context) -> None:
-        super().__init__(context, REPLICA_SETS)
+class Replicator(PodOwner[Replicated]):
+    def __init__(self, context: Context, kind: Kind[Any]) -> None:
+        super().__init__(context, kind)
 
-    async def _reconcile(self, replica_set: ReplicaSet) -> float | None:
+    async def _reconcile(self, replica_set: Replicated) -> float | None:
         pods = await self._claim(replica_set)
         related = self._related(replica_set, pods)
         decision = decide(replica_set, pods, related, self._context.now())
         status = decision.status
         failure: errors.KvestigateError | None = None
         try:
-            body = pod_from(replica_set.spec.template, REPLICA_SETS, replica_set)
+            body = pod_from(replica_set.spec.template, self._kind, replica_set)
             await slow_start([partial(self._create_pod, replica_set, body)] * decision.create)
             delete = partial(self._delete_pod, replica_set)
             await slow_start([partial(delete, pod) for pod in decision.delete])
@@ -98,7 +105,7 @@ class ReplicaSetController(PodOwner[ReplicaSet]):
             raise failure
         return decision.pause
 
-    def _related(self, replica_set: ReplicaSet, pods: Sequence[Pod]) -> Sequence[Pod]:
+    def _related(self, replica_set: Replicated, pods: Sequence[Pod]) -> Sequence[Pod]:
         """The pods of all ReplicaSets of the same Deployment."""
         owner = owners.controller_of(replica_set)
         if owner is None:
@@ -112,7 +119,7 @@ class ReplicaSetController(PodOwner[ReplicaSet]):
 
     def _failed(
         self,
-        replica_set: ReplicaSet,
+        replica_set: Replicated,
         status: ReplicaSetStatus,
         reason: str,
         error: errors.KvestigateError,
@@ -123,3 +130,13 @@ class ReplicaSetController(PodOwner[ReplicaSet]):
         if failed is None:
             failed = Condition(FAILURE, "True", reason, error.message, stamp(self._context.now()))
         return msgspec.structs.replace(status, conditions=conditions.put(status.conditions, failed))
+
+
+class ReplicaSetController(Replicator):
+    def __init__(self, context: Context) -> None:
+        super().__init__(context, REPLICA_SETS)
+
+
+class ReplicationControllerController(Replicator):
+    def __init__(self, context: Context) -> None:
+        super().__init__(context, REPLICATION_CONTROLLERS)
