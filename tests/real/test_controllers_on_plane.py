@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.signing_requests import signing_request
 from tests.upstream import binaries
 from tests.upstream.judge import Judge, Refused
 from tests.upstream.plane import ControlledPlane
@@ -156,6 +157,50 @@ def test_a_job_completes(judge: Judge, namespace: str) -> None:
     wait_until(complete, "the job is not complete")
     # The finalizers by which the controller counts pods are gone, too.
     assert all("finalizers" not in pod["metadata"] for pod in _pods(judge, namespace))
+
+
+def test_a_replication_controller_keeps_its_pods(judge: Judge, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/replicationcontrollers"
+    spec = {"replicas": 2, "selector": {"app": "web"}, "template": _template({"app": "web"})}
+    judge.post(path, {"metadata": {"name": "web"}, "spec": spec})
+
+    for pod in _bound(judge, namespace, 2):
+        _set_phase(judge, pod, "Running")
+
+    def counted() -> bool:
+        status: dict[str, Any] = judge.get(f"{path}/web").get("status", {})
+        return status.get("readyReplicas") == 2
+
+    wait_until(counted, "the pods are not counted as ready")
+
+
+def test_an_approved_request_gets_a_certificate(
+    judge: Judge, namespace: str, plane: ControlledPlane
+) -> None:
+    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    signer = "kubernetes.io/kube-apiserver-client"
+    spec = {"request": signing_request("jane"), "signerName": signer, "usages": ["client auth"]}
+    judge.post(path, {"metadata": {"name": namespace}, "spec": spec})
+
+    command = [plane.binaries.path("kubectl"), f"--kubeconfig={plane.kubeconfig}"]
+    approve = [*command, "certificate", "approve", namespace]
+    done = subprocess.run(approve, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+    def issued() -> bool:
+        return bool(judge.get(f"{path}/{namespace}").get("status", {}).get("certificate"))
+
+    wait_until(issued, "no certificate was issued")
+
+
+def test_controllers_act_as_their_service_accounts(judge: Judge, namespace: str) -> None:
+    _deploy(judge, namespace, 1)
+    _bound(judge, namespace, 1)
+
+    accounts = judge.get("/api/v1/namespaces/kube-system/serviceaccounts")["items"]
+
+    names = {account["metadata"]["name"] for account in accounts}
+    assert {"deployment-controller", "replicaset-controller", "job-controller"} <= names
 
 
 def test_a_cronjob_starts_jobs(judge: Judge, namespace: str) -> None:

@@ -23,11 +23,15 @@ class ControlledPlane(ServedPlane):
         return self
 
     def start_controllers(self) -> None:
-        """All but the one that gives up on nodes without a kubelet."""
+        """All but the one that gives up on nodes without a kubelet, each as its own account."""
+        authority = self.directory / "pki" / "ca"
         self._component(
             "kube-controller-manager",
             "--controllers=*,-node-lifecycle-controller",
-            f"--root-ca-file={self.directory / 'pki' / 'ca.crt'}",
+            "--use-service-account-credentials",
+            f"--root-ca-file={authority}.crt",
+            f"--cluster-signing-cert-file={authority}.crt",
+            f"--cluster-signing-key-file={authority}.key",
         )
 
     def start_scheduler(self) -> None:

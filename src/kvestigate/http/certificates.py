@@ -9,7 +9,7 @@ import datetime
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -68,20 +68,79 @@ class CertificateAuthority:
         key = ec.derive_private_key(number, ec.SECP256R1())
         return self._of(key, _name(common_name, organizations), now)
 
+    def intermediate(
+        self, common_name: str, organizations: Sequence[str], *, now: datetime.datetime
+    ) -> CertificateAuthority:
+        """Like `derive`, but whoever trusts this CA trusts what the other one issues, too."""
+        derived = self.derive(common_name, organizations, now=now)
+        return self._of(derived._key, derived._certificate.subject, now, self)
+
     @classmethod
     def _of(
-        cls, key: ec.EllipticCurvePrivateKey, name: x509.Name, now: datetime.datetime
+        cls,
+        key: ec.EllipticCurvePrivateKey,
+        name: x509.Name,
+        now: datetime.datetime,
+        above: CertificateAuthority | None = None,
     ) -> CertificateAuthority:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes
 
-        builder = _builder(name, name, key, now, _CA_DAYS)
-        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+        issuer = name if above is None else above._certificate.subject
+        builder = _builder(name, issuer, key.public_key(), now, _CA_DAYS)
+        length = None if above is None else 0
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=length), True)
         builder = builder.add_extension(_usage(sign_certificates=True), True)
         builder = builder.add_extension(
             x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False
         )
-        return cls(_pair(builder.sign(key, hashes.SHA256()), key))
+        if above is not None:
+            builder = builder.add_extension(above._identifier(), False)
+        signing = key if above is None else above._key
+        return cls(_pair(builder.sign(signing, hashes.SHA256()), key))
+
+    def _identifier(self) -> x509.AuthorityKeyIdentifier:
+        from cryptography import x509
+
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+
+    @property
+    def expires(self) -> datetime.datetime:
+        return self._certificate.not_valid_after_utc
+
+    def certify(
+        self,
+        request: x509.CertificateSigningRequest,
+        extensions: Sequence[tuple[x509.ExtensionType, bool]],
+        *,
+        begin: datetime.datetime,
+        end: datetime.datetime,
+    ) -> bytes:
+        """The PEM of a certificate for a request, with the CA's own if it is an intermediate.
+
+        Nothing of the request but its subject and key is taken over: `extensions`, each with
+        whether it is critical, are the others.
+        """
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.serialization import Encoding
+
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(request.subject)
+            .issuer_name(self._certificate.subject)
+            .public_key(request.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(begin)
+            .not_valid_after(end)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
+            .add_extension(self._identifier(), False)
+        )
+        for extension, critical in extensions:
+            builder = builder.add_extension(extension, critical)
+        issued = builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
+        own = self._certificate
+        return issued if own.issuer == own.subject else issued + self.pair.certificate
 
     def issue_server(
         self, common_name: str, names: Sequence[str], *, now: datetime.datetime
@@ -113,29 +172,43 @@ class CertificateAuthority:
         from cryptography.hazmat.primitives import hashes
 
         key = _new_key()
-        builder = _builder(subject, self._certificate.subject, key, now, _LEAF_DAYS)
+        builder = _builder(subject, self._certificate.subject, key.public_key(), now, _LEAF_DAYS)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
         builder = builder.add_extension(_usage(sign_certificates=False), True)
         builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), False)
-        builder = builder.add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), False
-        )
+        builder = builder.add_extension(self._identifier(), False)
         if alternatives is not None:
             builder = builder.add_extension(alternatives, False)
         return _pair(builder.sign(self._key, hashes.SHA256()), key)
 
 
-def subject_of(certificate_der: bytes) -> tuple[str, tuple[str, ...]]:
-    """Common name and organizations of a certificate."""
+class DistinguishedName(NamedTuple):
+    common_name: str
+    organizations: tuple[str, ...]
+
+
+def subject_of(certificate_der: bytes) -> DistinguishedName:
+    """Whom a certificate was issued to."""
     from cryptography import x509
+
+    return _distinguished(x509.load_der_x509_certificate(certificate_der).subject)
+
+
+def issuer_of(certificate_der: bytes) -> DistinguishedName:
+    """Which CA issued a certificate."""
+    from cryptography import x509
+
+    return _distinguished(x509.load_der_x509_certificate(certificate_der).issuer)
+
+
+def _distinguished(name: x509.Name) -> DistinguishedName:
     from cryptography.x509.oid import NameOID
 
-    subject = x509.load_der_x509_certificate(certificate_der).subject
-    names = [
-        str(attribute.value) for attribute in subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    ]
-    organizations = subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
-    return (names[0] if names else "", tuple(str(attribute.value) for attribute in organizations))
+    names = [str(attribute.value) for attribute in name.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    organizations = name.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    return DistinguishedName(
+        names[0] if names else "", tuple(str(attribute.value) for attribute in organizations)
+    )
 
 
 def _new_key() -> ec.EllipticCurvePrivateKey:
@@ -165,7 +238,7 @@ def _alternative(name: str) -> x509.GeneralName:
 def _builder(
     subject: x509.Name,
     issuer: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
+    key: ec.EllipticCurvePublicKey,
     now: datetime.datetime,
     days: int,
 ) -> x509.CertificateBuilder:
@@ -175,7 +248,7 @@ def _builder(
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
-        .public_key(key.public_key())
+        .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _BACKDATE)
         .not_valid_after(now + datetime.timedelta(days=days))

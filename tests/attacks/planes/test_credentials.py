@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kvestigate.cluster.plane.access.authn.plane_clients import client_authority
 from kvestigate.cluster.plane.egress.addresses import Allowance
 from kvestigate.cluster.plane.egress.credentials import kubelet_authority, kubelet_credentials
 from kvestigate.cluster.plane.front.data_directory import DataDirectory
@@ -16,7 +17,7 @@ from kvestigate.http.certificates import CertificateAuthority, subject_of
 from kvestigate.http.message import Request, Response
 from kvestigate.http.pool import HttpClient
 from kvestigate.http.server import serve
-from kvestigate.http.tls import server_context
+from kvestigate.http.tls import client_context, server_context
 from tests.attacks.planes.conftest import CANARY, A, B, Site, opened, options_in
 
 NOW = datetime.now(UTC)
@@ -109,3 +110,35 @@ def test_the_credentials_of_two_planes_have_nothing_in_common() -> None:
     assert len(keys) == 5
     again = CertificateAuthority(server.pair)
     assert kubelet_authority(again, "a", NOW).pair.key == authorities[0].pair.key
+
+
+async def test_a_certificate_that_a_plane_issued_is_of_no_use_on_another(site: Site) -> None:
+    """Whoever administers a plane can have certificates signed there, for any name and group."""
+    authority = client_authority(site.started.authority, "a", NOW)
+    pair = authority.issue_client("owner", ["system:masters"], now=NOW)
+    tls = client_context(
+        ca=site.started.authority.pair.certificate,
+        certificate=pair.certificate + authority.pair.certificate,
+        key=pair.key,
+    )
+    async with HttpClient(host="127.0.0.1", port=site.port, tls=tls) as client:
+        answers = {
+            path: (await client.send(Request("GET", path), timeout=10)).status
+            for path in (f"{A}/api/v1/secrets", f"{B}/api/v1/secrets", SECRET, "/api/v1/secrets")
+        }
+        clusters = await client.send(Request("GET", "/clusters"), timeout=10)
+    assert list(answers.values()) == [200, 401, 401, 401]
+    assert clusters.status == 401
+
+
+async def test_a_certificate_of_a_plane_issues_no_others(site: Site) -> None:
+    authority = client_authority(site.started.authority, "a", NOW)
+    below = authority.intermediate("root", ["kvestigate:clients"], now=NOW)
+    pair = below.issue_client("owner", ["system:masters"], now=NOW)
+    chain = pair.certificate + below.pair.certificate + authority.pair.certificate
+    tls = client_context(
+        ca=site.started.authority.pair.certificate, certificate=chain, key=pair.key
+    )
+    async with HttpClient(host="127.0.0.1", port=site.port, tls=tls) as client:
+        with pytest.raises(ConnectionFailed):
+            await client.send(Request("GET", "/api/v1/secrets"), timeout=10)

@@ -38,6 +38,7 @@ from kvestigate.cluster.scenarios.model import HostKind
 from kvestigate.cluster.scenarios.nodes import NodePlan
 from kvestigate.cluster.scenarios.seeding import seed
 from kvestigate.cluster.scheduler.runtime import Scheduler
+from kvestigate.cluster.workforce.signers import SIGNER, signing
 from kvestigate.errors import AlreadyExists
 from kvestigate.kube import builtins
 
@@ -127,7 +128,11 @@ async def _serve_metrics(api: Api, aggregation: Aggregation) -> None:
 def _controllers(served: Serving) -> Mapping[str, Factory]:
     certificate = served.authority.pair.certificate.decode()
     publish = partial(RootCertificateController, certificate)
-    return {**CONTROLLERS, "root-ca-certificate-publisher-controller": publish}
+    return {
+        **CONTROLLERS,
+        "root-ca-certificate-publisher-controller": publish,
+        SIGNER: signing(served.authority, ROOT),
+    }
 
 
 def _fleet(api: Api, served: Serving, agents: Sequence[tuple[NodeConfig, Host]]) -> Fleet:

@@ -84,7 +84,7 @@ class DeploymentSpec(View, frozen=True):
     progress_deadline_seconds: int | None = None
 
 
-class DeploymentCondition(Condition, frozen=True):
+class DatedCondition(Condition, frozen=True):
     last_update_time: datetime | None = None
 
 
@@ -95,7 +95,7 @@ class DeploymentStatus(View, frozen=True):
     ready_replicas: int = 0
     available_replicas: int = 0
     unavailable_replicas: int = 0
-    conditions: tuple[DeploymentCondition, ...] = ()
+    conditions: tuple[DatedCondition, ...] = ()
     collision_count: int | None = None
 
 
@@ -413,3 +413,29 @@ class RootCertificate(View, frozen=True):
 
     metadata: Metadata = Metadata()
     data: CertificateData = CertificateData()
+
+
+class SigningRequestSpec(View, frozen=True):
+    request: str = ""
+    """Base64 of PEM."""
+    signer_name: str = ""
+    usages: tuple[str, ...] = ()
+    expiration_seconds: int | None = None
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class SigningRequestStatus(View, frozen=True):
+    conditions: tuple[DatedCondition, ...] = ()
+    certificate: str = ""
+    """Base64 of PEM."""
+
+
+class SigningRequest(View, frozen=True):
+    """A CertificateSigningRequest."""
+
+    metadata: Metadata = Metadata()
+    spec: SigningRequestSpec = SigningRequestSpec()
+    status: SigningRequestStatus = SigningRequestStatus()

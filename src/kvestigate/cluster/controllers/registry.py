@@ -1,6 +1,7 @@
 """The controllers of a cluster, by the names that events and field managers show.
 
-`RootCertificateController` is not among them: it has to be told the certificate.
+`RootCertificateController` and `SigningController` are not among them: they are made with a
+certificate and with the keys to sign with.
 """
 
 from __future__ import annotations
@@ -9,6 +10,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from kvestigate.cluster.controllers.autoscaling.autoscaler import AutoscalerController
+from kvestigate.cluster.controllers.certificates.signing import (
+    ApprovingController,
+    CleaningController,
+)
 from kvestigate.cluster.controllers.garbage.collector import GarbageCollector
 from kvestigate.cluster.controllers.jobs.cronjob import CronJobController
 from kvestigate.cluster.controllers.jobs.job import JobController, TtlController
@@ -62,6 +67,8 @@ CONTROLLERS: Mapping[str, Factory] = MappingProxyType(
         "persistentvolumeclaim-protection-controller": ClaimProtectionController,
         "persistentvolume-protection-controller": VolumeProtectionController,
         "horizontal-pod-autoscaler-controller": AutoscalerController,
+        "certificatesigningrequest-approving-controller": ApprovingController,
+        "certificatesigningrequest-cleaner-controller": CleaningController,
     }
 )
 """In the order of their ranks: who makes room or sets limits comes before who makes pods, and

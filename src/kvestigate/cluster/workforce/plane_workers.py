@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from random import Random
 
 from kvestigate.aio.stepped import LoopClock, SteppedLoop
 from kvestigate.cluster.controllers.registry import CONTROLLERS
-from kvestigate.cluster.controllers.runtime import Manager
+from kvestigate.cluster.controllers.runtime import Factory, Manager
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.scheduler.runtime import Scheduler
 from kvestigate.cluster.workforce.direct import DirectTransport
 from kvestigate.cluster.workforce.feed import FedApi, Feed
 from kvestigate.cluster.workforce.nodes import Nodes
+from kvestigate.cluster.workforce.signers import SIGNER, signing
+from kvestigate.http.certificates import CertificateAuthority
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +40,8 @@ class WorkerOptions:
 
     nodes: int = 1
     """Simulated nodes of a plane that has none of its own."""
+    authority: CertificateAuthority | None = None
+    """The CA of the server; without one, certificates are not signed."""
 
 
 class PlaneWorkers:
@@ -109,7 +113,7 @@ class PlaneWorkers:
                 await stack.enter_async_context(
                     Manager(
                         self._api(CONTROLLER_MANAGER),
-                        CONTROLLERS,
+                        self._controllers(),
                         clock=self.clock,
                         pace=self.loop.call_when_idle,
                     )
@@ -117,6 +121,12 @@ class PlaneWorkers:
                 await self.loop.create_future()
         except Exception:  # noqa: BLE001 - the top level of this loop: one plane's workers stop, not all
             _log.exception("the controllers of plane %s stopped with an error", self.plane.name)
+
+    def _controllers(self) -> Mapping[str, Factory]:
+        authority = self._options.authority
+        if authority is None:
+            return CONTROLLERS
+        return {**CONTROLLERS, SIGNER: signing(authority, self.plane.name)}
 
     def _api(self, user: str) -> FedApi:
         api = FedApi(self._connect(self.plane.name, user), self._feed)

@@ -28,6 +28,7 @@ from kvestigate.cluster.plane.tenancy.timing import Timing, timing_of
 from kvestigate.cluster.workforce.direct import DirectTransport
 from kvestigate.cluster.workforce.plane_workers import Connect, PlaneWorkers, WorkerOptions
 from kvestigate.cluster.workforce.step import SLICE, Slices, Step
+from kvestigate.http.certificates import CertificateAuthority
 
 ACTOR = "system:clock"
 
@@ -238,11 +239,11 @@ def _slice(workers: PlaneWorkers, now: float) -> bool:
 def start_workers(*, controllers: bool, nodes: int) -> StartWorkers:
     """Workers for planes with a virtual clock; with `controllers`, for all other planes too."""
 
-    def start(api: ApiServer) -> WorkerRegistry:
+    def start(api: ApiServer, authority: CertificateAuthority) -> WorkerRegistry:
         def connect(plane: str, user: str) -> DirectTransport:
             return DirectTransport(api, plane, User(user, (MASTERS, AUTHENTICATED)))
 
-        options = WorkerOptions(nodes=nodes)
+        options = WorkerOptions(nodes=nodes, authority=authority)
         return WorkerRegistry(api.planes, connect, options, on_wall_clock=controllers)
 
     return start

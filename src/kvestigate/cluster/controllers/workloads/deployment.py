@@ -15,8 +15,8 @@ from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from kvestigate.cluster.controllers.objects import (
+    DatedCondition,
     Deployment,
-    DeploymentCondition,
     DeploymentStatus,
     ReplicaSet,
 )
@@ -88,7 +88,7 @@ def _resize(deployment: Deployment, sets: Sets, status: DeploymentStatus, now: f
 
 def _pausing(
     deployment: Deployment, status: DeploymentStatus, now: float
-) -> tuple[DeploymentCondition, ...]:
+) -> tuple[DatedCondition, ...]:
     present = status.conditions
     current = conditions.find(present, progress.PROGRESSING)
     if current is not None and current.reason == progress.TIMED_OUT:

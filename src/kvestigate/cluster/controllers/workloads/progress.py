@@ -8,8 +8,8 @@ import msgspec
 
 from kvestigate.cluster.controllers import conditions
 from kvestigate.cluster.controllers.objects import (
+    DatedCondition,
     Deployment,
-    DeploymentCondition,
     DeploymentStatus,
     ReplicaSet,
 )
@@ -24,7 +24,7 @@ PAUSED, RESUMED = "DeploymentPaused", "DeploymentResumed"
 
 _NO_DEADLINE = 2**31 - 1
 
-Conditions = tuple[DeploymentCondition, ...]
+Conditions = tuple[DatedCondition, ...]
 
 
 def status_of(deployment: Deployment, sets: Sets, now: float) -> DeploymentStatus:
@@ -137,7 +137,7 @@ def _moved(present: Conditions, message: str, now: float) -> Conditions:
     return (*conditions.without(present, PROGRESSING), new)
 
 
-def _is_late(current: DeploymentCondition, limit: int, now: float) -> bool:
+def _is_late(current: DatedCondition, limit: int, now: float) -> bool:
     if current.reason == NEW_AVAILABLE:
         return False
     return current.reason == TIMED_OUT or seconds(current.last_update_time) + limit < now
@@ -148,7 +148,7 @@ def _failures(sets: Sets, present: Conditions) -> Conditions:
     for replica_set in _newest_first(sets):
         failure = conditions.find(replica_set.status.conditions, FAILURE)
         if failure is not None:
-            copy = DeploymentCondition(
+            copy = DatedCondition(
                 type=FAILURE,
                 status=failure.status,
                 reason=failure.reason,
@@ -173,8 +173,6 @@ def _put(
     return conditions.put(present, _condition(type, status, reason, message, now))
 
 
-def _condition(
-    type: str, status: str, reason: str, message: str, now: float
-) -> DeploymentCondition:
+def _condition(type: str, status: str, reason: str, message: str, now: float) -> DatedCondition:
     at = stamp(now)
-    return DeploymentCondition(type, status, reason, message, at, at)
+    return DatedCondition(type, status, reason, message, at, at)

@@ -103,11 +103,15 @@ class Listen:
         return f"[{self.reachable}]" if ":" in self.reachable else self.reachable
 
 
-StartWorkers: TypeAlias = Callable[[ApiServer], AbstractAsyncContextManager[object]]
-"""Starts the controllers and nodes of a server, for the length of the context."""
+StartWorkers: TypeAlias = Callable[
+    [ApiServer, CertificateAuthority], AbstractAsyncContextManager[object]
+]
+"""Starts the controllers and nodes of a server with its CA, for the length of the context."""
 
 
-def no_workers(api: ApiServer) -> AbstractAsyncContextManager[object]:
+def no_workers(
+    api: ApiServer, authority: CertificateAuthority
+) -> AbstractAsyncContextManager[object]:
     return nullcontext()
 
 
@@ -214,7 +218,7 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
         leadership = None if options.etcd is None else Leadership(calls, WALL)
         fleets = FleetController(api.planes, calls, authorizer, WALL, options.scenarios, leadership)
         async with (
-            options.workers(api),
+            options.workers(api, authority),
             fleets.running(),
             await _listening(api.handle, options.listen, tls) as server,
         ):

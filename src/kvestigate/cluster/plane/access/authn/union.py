@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 
+from kvestigate.cluster.plane.access.authn.plane_clients import plane_of
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
 from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.access.interface import Authenticated
@@ -29,7 +30,7 @@ class Credentials:
         self._tokens = dict(tokens)
         self._issuer = issuer
         self._anonymous = anonymous
-        self._subjects: OrderedDict[bytes, User] = OrderedDict()
+        self._subjects: OrderedDict[bytes, tuple[User, str | None]] = OrderedDict()
         self._recent: dict[str, User] = {}
         """What was shown of handed-out tokens, as it was: hashing it anew would take longer."""
 
@@ -49,20 +50,25 @@ class Credentials:
                 return self._issuer.recognise(token, plane, now())
             raise Unauthorized("Unauthorized")
         if request.peer.certificate is not None:
-            return self._subject(request.peer.certificate)
+            user, only_plane = self._subject(request.peer.certificate)
+            if only_plane in (None, plane):
+                return user
+            raise Unauthorized("Unauthorized")
         if self._anonymous:
             return ANONYMOUS
         raise Unauthorized("Unauthorized")
 
-    def _subject(self, certificate: bytes) -> User:
-        user = self._subjects.get(certificate)
-        if user is None:
-            from kvestigate.http.certificates import subject_of
+    def _subject(self, certificate: bytes) -> tuple[User, str | None]:
+        """The user whom a certificate names, and the plane if it is good on one plane only."""
+        known = self._subjects.get(certificate)
+        if known is None:
+            from kvestigate.http.certificates import issuer_of, subject_of
 
-            name, groups = subject_of(certificate)
+            subject, issuer = subject_of(certificate), issuer_of(certificate)
             shown = {_CREDENTIAL: (f"X509SHA256={sha256(certificate).hexdigest()}",)}
-            user = User(name, (*groups, AUTHENTICATED), extra=shown)
-            self._subjects[certificate] = user
+            groups = (*subject.organizations, AUTHENTICATED)
+            known = User(subject.common_name, groups, extra=shown), plane_of(issuer)
+            self._subjects[certificate] = known
             if len(self._subjects) > _SUBJECTS:
                 self._subjects.popitem(last=False)
-        return user
+        return known

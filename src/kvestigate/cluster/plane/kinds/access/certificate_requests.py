@@ -149,10 +149,23 @@ def _request(value: Any) -> list[Cause]:
 
 
 def _certificate(value: Any) -> list[Cause]:
-    if not value or _pem_type(value) == "CERTIFICATE":
+    if not value:
         return []
     why = "must contain at least one CERTIFICATE PEM block"
+    if _pem_type(value) == "CERTIFICATE":
+        if _readable(base64.b64decode(value)):
+            return []
+        why = "x509: malformed certificate"
     return [causes.invalid("status.certificate", "<certificate data>", why)]
+
+
+def _readable(pem: bytes) -> bool:
+    from cryptography.x509 import load_pem_x509_certificates
+
+    try:
+        return bool(load_pem_x509_certificates(pem))
+    except ValueError:
+        return False
 
 
 def _pem_type(value: Any) -> str:

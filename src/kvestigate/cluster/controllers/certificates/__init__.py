@@ -1,0 +1,1 @@
+"""CertificateSigningRequests: kubelets' are approved, approved ones signed, old ones removed."""
