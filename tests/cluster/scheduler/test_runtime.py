@@ -263,3 +263,30 @@ async def test_a_forbidden_resource_is_the_callers_failure() -> None:
     with pytest.raises(errors.Forbidden):
         async with Scheduler(Api(InProcessTransport(refuse))):
             pass
+
+
+async def test_a_pod_waits_for_the_devices_that_it_claims(bed: Bed) -> None:
+    await bed.create("nodes", node("n1"))
+    async with scheduling(bed):
+        claims = [{"name": "gpu", "resourceClaimName": "one"}]
+        await bed.create("pods", pod("p", resourceClaims=claims))
+        refusal = await bed.refused("p")
+        assert refusal["message"].startswith(
+            '0/1 nodes are available: resourceclaim.resource.k8s.io "one" not found.'
+        )
+        request = {"name": "r", "exactly": {"deviceClassName": "gpu.example.com"}}
+        claim = {"metadata": {"name": "one"}, "spec": {"devices": {"requests": [request]}}}
+        await bed.create("resourceclaims", claim)
+        await bed.until(
+            "pods", lambda pods: "cannot allocate all claims" in condition(pods["p"])["message"]
+        )
+        assert "nodeName" not in (await bed.get("pods", "p"))["spec"]
+
+
+async def test_a_pod_waits_for_a_claim_of_its_template(bed: Bed) -> None:
+    await bed.create("nodes", node("n1"))
+    async with scheduling(bed):
+        claims = [{"name": "gpu", "resourceClaimTemplateName": "missing"}]
+        await bed.create("pods", pod("p", resourceClaims=claims))
+        refusal = await bed.refused("p")
+    assert "ResourceClaim not created yet" in refusal["message"]

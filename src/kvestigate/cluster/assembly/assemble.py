@@ -18,7 +18,7 @@ from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.cluster.assembly.advertising import advertise, lasting_port, own_address
 from kvestigate.cluster.assembly.directory import ClusterDirectory, Shape
-from kvestigate.cluster.assembly.metrics.api import API_SERVICE, AVAILABLE, metrics_group
+from kvestigate.cluster.assembly.metrics.api import API_SERVICE, metrics_group
 from kvestigate.cluster.assembly.metrics.scrape import Scraper
 from kvestigate.cluster.assembly.population import populated
 from kvestigate.cluster.controllers.namespaces.defaults import RootCertificateController
@@ -119,9 +119,6 @@ async def _serve_metrics(api: Api, aggregation: Aggregation) -> None:
         await api.create(services, API_SERVICE, type=bytes)
     except AlreadyExists:
         pass
-    status = {"status": {"conditions": [AVAILABLE]}}
-    name = API_SERVICE["metadata"]["name"]
-    await api.patch(services, name, status, subresource="status", type=bytes)
     aggregation.serve(metrics_group(Scraper(api, WALL)))
 
 

@@ -27,8 +27,10 @@ RECURRING = frozenset({"node-lifecycle-controller"})
 _EVENT_SOURCES = {
     "horizontal-pod-autoscaler-controller": "horizontal-pod-autoscaler",
     "node-lifecycle-controller": "node-controller",
+    "ephemeral-volume-controller": "ephemeral_volume",
     "persistentvolume-binder-controller": "persistentvolume-controller",
     "persistentvolumeclaim-binder-controller": "persistentvolume-controller",
+    "resourceclaim-controller": "resource_claim",
     "replicationcontroller-controller": "replication-controller",
 }
 """The source in the events of kube-controller-manager, where it is not the controller's name."""

@@ -439,3 +439,31 @@ class SigningRequest(View, frozen=True):
     metadata: Metadata = Metadata()
     spec: SigningRequestSpec = SigningRequestSpec()
     status: SigningRequestStatus = SigningRequestStatus()
+
+
+class ResourceClaimTemplate(View, frozen=True):
+    metadata: Metadata = Metadata()
+    spec: Template = field(default_factory=dict)
+
+
+class ApiServiceReference(View, frozen=True):
+    namespace: str = ""
+    name: str = ""
+    port: int = 443
+
+
+class ApiServiceSpec(View, frozen=True):
+    group: str = ""
+    version: str = ""
+    service: ApiServiceReference | None = None
+    """None: the API server serves the group itself."""
+
+
+class ApiServiceStatus(View, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+
+
+class ApiService(View, frozen=True):
+    metadata: Metadata = Metadata()
+    spec: ApiServiceSpec = ApiServiceSpec()
+    status: ApiServiceStatus = ApiServiceStatus()

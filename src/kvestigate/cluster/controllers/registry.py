@@ -20,6 +20,7 @@ from kvestigate.cluster.controllers.jobs.job import JobController, TtlController
 from kvestigate.cluster.controllers.namespaces.defaults import ServiceAccountController
 from kvestigate.cluster.controllers.namespaces.namespace import NamespaceController
 from kvestigate.cluster.controllers.namespaces.quota import QuotaController
+from kvestigate.cluster.controllers.network.apiservice import ApiServiceController
 from kvestigate.cluster.controllers.network.endpoints import EndpointsController
 from kvestigate.cluster.controllers.network.endpointslice import EndpointSliceController
 from kvestigate.cluster.controllers.nodes.lifecycle import (
@@ -28,6 +29,10 @@ from kvestigate.cluster.controllers.nodes.lifecycle import (
 )
 from kvestigate.cluster.controllers.nodes.podgc import PodGarbageController
 from kvestigate.cluster.controllers.runtime import Factory
+from kvestigate.cluster.controllers.storage.pod_claims import (
+    EphemeralVolumeController,
+    ResourceClaimController,
+)
 from kvestigate.cluster.controllers.storage.protection import (
     ClaimProtectionController,
     VolumeProtectionController,
@@ -67,6 +72,9 @@ CONTROLLERS: Mapping[str, Factory] = MappingProxyType(
         "persistentvolumeclaim-protection-controller": ClaimProtectionController,
         "persistentvolume-protection-controller": VolumeProtectionController,
         "horizontal-pod-autoscaler-controller": AutoscalerController,
+        "ephemeral-volume-controller": EphemeralVolumeController,
+        "resourceclaim-controller": ResourceClaimController,
+        "apiservice-availability-controller": ApiServiceController,
         "certificatesigningrequest-approving-controller": ApprovingController,
         "certificatesigningrequest-cleaner-controller": CleaningController,
     }

@@ -14,6 +14,7 @@ from kvestigate.cluster.scheduler.queue import PodQueue
 from kvestigate.cluster.scheduler.state import ClusterState
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Namespace, Node
+from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -23,6 +24,7 @@ NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 CLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+RESOURCE_CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 
 # Which plugins' rejections a change may undo.
@@ -38,6 +40,7 @@ _POD_GONE = frozenset(
 _POD_CAME = frozenset(("InterPodAffinity", "PodTopologySpread"))
 _NODE_GONE = frozenset(("PodTopologySpread",))
 _STORAGE = frozenset(("VolumeBinding", "VolumeRestrictions"))
+_DEVICES = frozenset(("DynamicResources",))
 _NAMESPACE = frozenset(("InterPodAffinity",))
 _LABELS = frozenset(("NodeAffinity", "PodTopologySpread", "InterPodAffinity", "VolumeBinding"))
 _TAINTS = frozenset(("TaintToleration", "NodeUnschedulable", "PodTopologySpread"))
@@ -59,6 +62,7 @@ class Follower:
         self._follow(api, VOLUMES, PersistentVolume, self._volume)
         self._follow(api, CLASSES, StorageClass, self._class)
         self._follow(api, BUDGETS, PodDisruptionBudget, self._budget)
+        self._follow(api, RESOURCE_CLAIMS, PartialObject, self._resource_claim)
         self._follow(api, PODS, Pod, self._pod)
 
     def _follow(
@@ -132,7 +136,10 @@ class Follower:
         facts = PodFacts(new)
         if uid in self._queue:
             asks_anew = (
-                old is None or old.spec != new.spec or old.metadata.labels != new.metadata.labels
+                old is None
+                or old.spec != new.spec
+                or old.metadata.labels != new.metadata.labels
+                or old.status.resource_claim_statuses != new.status.resource_claim_statuses
             )
             self._queue.update(facts, retry=asks_anew)
         else:
@@ -177,6 +184,10 @@ class Follower:
     def _class(self, change: Change[StorageClass]) -> None:
         _keep(self._state.classes, change.key.name, change.new)
         self._queue.something_changed(_STORAGE)
+
+    def _resource_claim(self, change: Change[PartialObject]) -> None:
+        _keep(self._state.resource_claims, change.key, change.new)
+        self._queue.something_changed(_DEVICES)
 
     def _budget(self, change: Change[PodDisruptionBudget]) -> None:
         _keep(self._state.budgets, change.key, change.new)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvestigate.cluster.scheduler.framework import Filter, Scorer
+from kvestigate.cluster.scheduler.plugins.devices import DynamicResources
 from kvestigate.cluster.scheduler.plugins.node_resources import Allocation, BalancedAllocation, Fit
 from kvestigate.cluster.scheduler.plugins.nodes import (
     NodeAffinity,
@@ -42,6 +43,7 @@ _FILTERS: tuple[Filter, ...] = (
     Fit(),
     VolumeRestrictions(),
     VolumeBinding(),
+    DynamicResources(),
     PodTopologySpread(),
     InterPodAffinity(),
 )

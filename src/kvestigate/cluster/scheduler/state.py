@@ -15,6 +15,7 @@ from kvestigate.cluster.scheduler.nodes import NodeState
 from kvestigate.cluster.scheduler.pods import Alike, PodFacts
 from kvestigate.cluster.scheduler.selection import Labels, Term
 from kvestigate.kube.views.core import Node
+from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
@@ -30,6 +31,7 @@ class ClusterState:
         self.volumes: dict[str, PersistentVolume] = {}
         self.classes: dict[str, StorageClass] = {}
         self.budgets: dict[Key, PodDisruptionBudget] = {}
+        self.resource_claims: dict[Key, PartialObject] = {}
         self.namespaces: dict[str, Labels] = {}
         """Their labels, by name."""
         self.nominated: dict[str, dict[str, PodFacts]] = {}

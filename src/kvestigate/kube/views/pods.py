@@ -89,6 +89,20 @@ class CondensedPodSpec(View, frozen=True):
         return (*self.init_containers, *self.containers)
 
 
+class PodResourceClaim(View, frozen=True):
+    """Devices that a pod needs, by a ResourceClaim or by the template of one."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class PodResourceClaimStatus(View, frozen=True):
+    name: str = ""
+    resource_claim_name: str | None = None
+    """The claim that was made from the template; None if none is needed."""
+
+
 class PodSpec(CondensedPodSpec, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -107,6 +121,7 @@ class PodSpec(CondensedPodSpec, frozen=True):
     hostname: str = ""
     subdomain: str = ""
     """The headless service under whose name the hostname resolves."""
+    resource_claims: tuple[PodResourceClaim, ...] = ()
 
 
 class WaitingState(View, frozen=True):
@@ -178,6 +193,7 @@ class PodStatus(CondensedPodStatus, frozen=True):
     start_time: datetime | None = None
     nominated_node_name: str = ""
     """Where preemption is making room for it."""
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 
 class CondensedPod(View, frozen=True):

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from kvestigate.cluster.controllers.storage import volumes
 from kvestigate.kube.views.core import Node
-from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kvestigate.kube.views.storage import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeStatus,
+    StorageClass,
+)
 from tests.cluster.controllers.builders import at, view
 
 
@@ -96,6 +102,23 @@ def test_a_local_volume_is_pinned_to_its_node() -> None:
 )
 def test_the_phase_of_a_volume(spec: Any, owner: PersistentVolumeClaim | None, phase: str) -> None:
     assert volumes.phase_of(volume("v", **spec), owner) == phase
+
+
+@pytest.mark.parametrize(
+    ("spec", "owner", "phase"),
+    [
+        ({}, None, "Failed"),
+        (_for("c", "uid-c"), None, "Failed"),
+        (_for("c", "uid-c"), claim(volumeName="v"), "Bound"),
+    ],
+)
+def test_a_failed_volume_stays_failed_until_it_is_bound(
+    spec: Any, owner: PersistentVolumeClaim | None, phase: str
+) -> None:
+    failed = msgspec.structs.replace(
+        volume("v", **spec), status=PersistentVolumeStatus(phase="Failed", message="no deleter")
+    )
+    assert volumes.phase_of(failed, owner) == phase
 
 
 def test_of_several_default_classes_the_newest_counts() -> None:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kvestigate.cluster.node.spec.images import EntrypointUnknown, ImageMissing, argv, check_exists
+from kvestigate.cluster.node.spec.images import (
+    EntrypointUnknown,
+    ImageMissing,
+    InvalidImageName,
+    argv,
+    check_exists,
+    check_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,3 +46,56 @@ def test_some_images_nobody_ever_pushed(image: str, exists: bool) -> None:
     else:
         with pytest.raises(ImageMissing, match=f"{image}: not found"):
             check_exists(image, missing)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "nginx",
+        "nginx:1.27",
+        "library/nginx",
+        "registry.k8s.io/pause:3.10",
+        "localhost:5000/a/b-c__d.e:v1",
+        "[::1]:5000/x",
+        "Registry.Example.com/x:V1_a.b",
+        f"nginx@sha256:{'a' * 64}",
+        f"nginx:1@sha256:{'a' * 64}",
+    ],
+)
+def test_names_that_a_registry_could_have(image: str) -> None:
+    check_name(image)
+
+
+@pytest.mark.parametrize(
+    ("image", "problem"),
+    [
+        ("", "invalid reference format"),
+        ("nginx:", "invalid reference format"),
+        ("nginx:a b", "invalid reference format"),
+        (":latest", "invalid reference format"),
+        ("https://nginx", "invalid reference format"),
+        ("nginx::1", "invalid reference format"),
+        ("a//b", "invalid reference format"),
+        ("nginx@sha256:abc", "invalid reference format"),
+        (
+            "Nginx:1",
+            "invalid reference format: repository name (library/Nginx) must be lowercase",
+        ),
+        (
+            "quay.io/Org/App",
+            "invalid reference format: repository name (Org/App) must be lowercase",
+        ),
+        (
+            "a" * 64,
+            f"invalid repository name ({'a' * 64}), cannot specify 64-byte hexadecimal strings",
+        ),
+        ("a" * 256, "repository name must not be more than 255 characters"),
+    ],
+)
+def test_names_that_no_registry_can_have(image: str, problem: str) -> None:
+    with pytest.raises(InvalidImageName) as refused:
+        check_name(image)
+    assert str(refused.value) == (
+        f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": '
+        f"{problem}"
+    )

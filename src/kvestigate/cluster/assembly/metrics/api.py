@@ -33,12 +33,6 @@ API_SERVICE: dict[str, Any] = {
         "versionPriority": 100,
     },
 }
-AVAILABLE: dict[str, Any] = {
-    "type": "Available",
-    "status": "True",
-    "reason": "Local",
-    "message": "Local APIServices are always available",
-}
 
 
 def metrics_group(scraper: Scraper) -> list[Aggregated]:

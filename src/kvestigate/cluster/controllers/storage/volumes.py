@@ -149,9 +149,17 @@ def claim_reference(claim: PersistentVolumeClaim) -> dict[str, str]:
 def phase_of(volume: PersistentVolume, owner: PersistentVolumeClaim | None) -> str:
     """What a volume is, given the claim that it names."""
     reference: ObjectReference | None = volume.spec.claim_ref
-    if reference is None:
+    agrees = (
+        reference is not None
+        and owner is not None
+        and reference.uid in ("", owner.metadata.uid)
+        and owner.spec.volume_name == volume.metadata.name
+    )
+    if agrees:
+        return "Bound"
+    if volume.status.phase == "Failed":
+        return "Failed"  # until somebody has looked at it
+    if reference is None or (owner is not None and reference.uid in ("", owner.metadata.uid)):
         return "Available"
-    if owner is not None and reference.uid in ("", owner.metadata.uid):
-        return "Bound" if owner.spec.volume_name == volume.metadata.name else "Available"
     # Reserved by name alone, the claim may still come; with a uid it is gone for good.
     return "Released" if reference.uid else "Available"

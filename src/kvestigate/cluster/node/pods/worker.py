@@ -62,7 +62,9 @@ from kvestigate.cluster.node.spec.images import (
     UNKNOWN,
     EntrypointUnknown,
     ImageMissing,
+    InvalidImageName,
     check_exists,
+    check_name,
 )
 from kvestigate.cluster.node.spec.pod import Container, LifecycleHandler, Pod
 
@@ -70,8 +72,13 @@ RETRY_SECONDS = 5.0
 """Between two attempts to get what the API did not have yet."""
 HOPELESS_SECONDS = 300.0
 CANNOT_RUN = 127
+UNPREPARED = "FailedPrepareDynamicResources"
 LAST_LINES, LAST_BYTES = 80, 2048
 """Of a log that stands for a termination message."""
+
+
+class Unprepared(Exception):
+    """The devices that a pod claims are not there."""
 
 
 class PodWorker:
@@ -144,6 +151,7 @@ class PodWorker:
 
     async def sync(self, pod: Pod) -> float | None:
         """Bring the pod to where it should be; when to look again if nothing happens."""
+        self._mind_images(pod)
         self.pod = pod
         if self.finished:
             await confirm_deletion(self._context.api, pod)
@@ -170,6 +178,18 @@ class PodWorker:
                         break  # the others wait for its hook
                 elif isinstance(action, Stop):
                     self._stop(action)
+
+    def _mind_images(self, pod: Pod) -> None:
+        """Another image is tried at once; a container that runs an old one is started anew."""
+        for container in pod.containers:
+            record, before = self._records.get(container.name), self.pod.container(container.name)
+            if record is None or before is None or before.image == container.image:
+                continue
+            if record.waiting is not None:
+                self._records[container.name] = msgspec.structs.replace(record, retry_at=0.0)
+            elif record.running and not record.stopping:
+                why = f"Container {container.name} definition changed, will be restarted"
+                self._stop(Stop(container.name, pod.grace, why))
 
     def _mind_deadline(self) -> None:
         late = lifecycle.overdue(self.pod, self._context.clock.now(), self.started_at)
@@ -213,17 +233,20 @@ class PodWorker:
         record = self._records.get(name, NEVER_STARTED)
         key = RunKey(self.pod.metadata.uid, name, _attempt(record))
         try:
+            check_name(container.image)
+            self._check_claims()
             check_exists(container.image, self._context.config.missing_images)
             prepared = await self._preparation.prepare(self.pod, container, key)
             process = await self._context.host.start(prepared)
             if not key.attempt:
                 for shortfall in self._context.host.shortfalls(prepared):
                     self._event("Warning", "NotEnforced", shortfall, container=name)
-        except ImageMissing as missing:
-            self._image_missing(container, str(missing))
-        except NotMounted as missing:
+        except (InvalidImageName, ImageMissing) as failure:
+            self._image_missing(container, failure)
+        except (NotMounted, Unprepared) as missing:
             self._wait(name, Waiting("ContainerCreating"), RETRY_SECONDS)
-            self._event("Warning", "FailedMount", str(missing))
+            reason = "FailedMount" if isinstance(missing, NotMounted) else UNPREPARED
+            self._event("Warning", reason, str(missing))
         except environment.MissingReference as missing:
             self._wait(name, Waiting("CreateContainerConfigError", str(missing)), RETRY_SECONDS)
             self._event("Warning", "Failed", f"Error: {missing}", container=name)
@@ -240,6 +263,13 @@ class PodWorker:
             self._event("Warning", "Failed", f"Error: {failure}", container=name)
         else:
             self._begun(container, record, process)
+
+    def _check_claims(self) -> None:
+        """Devices are not allocated here, so a pod that somebody placed by hand has none."""
+        for claim in self.pod.spec.resource_claims:
+            named = claim.resource_claim_name or claim.resource_claim_template_name
+            why = f"pod claim {claim.name} ({named}): claim is not allocated"
+            raise Unprepared(f"Failed to prepare dynamic resources: {why}")
 
     def _begun(self, container: Container, record: ContainerRecord, process: Process) -> None:
         name = container.name
@@ -283,13 +313,21 @@ class PodWorker:
             self._probe(container, process)
         self._context.wake(self.key)
 
-    def _image_missing(self, container: Container, why: str) -> None:
+    def _image_missing(self, container: Container, why: Exception) -> None:
         name, image = container.name, container.image
+        if isinstance(why, InvalidImageName):
+            self._wait(name, Waiting("InvalidImageName", str(why)), RETRY_SECONDS)
+            self._event("Warning", "InspectFailed", str(why), container=name)
+            self._event("Warning", "Failed", "Error: InvalidImageName", container=name)
+            return
         back_off = f'Back-off pulling image "{image}"'
         message = f"{back_off}: ErrImagePull: {why}"
         self._wait(name, Waiting(PULL_BACK_OFF, message), HOPELESS_SECONDS)
+        self._event("Normal", "Pulling", f'Pulling image "{image}"', container=name)
         self._event("Warning", "Failed", f'Failed to pull image "{image}": {why}', container=name)
+        self._event("Warning", "Failed", "Error: ErrImagePull", container=name)
         self._event("Normal", "BackOff", back_off, container=name)
+        self._event("Warning", "Failed", "Error: ImagePullBackOff", container=name)
 
     def _failed_to_run(self, name: str, record: ContainerRecord, failure: LaunchFailed) -> None:
         now = self._context.clock.now()

@@ -6,6 +6,7 @@ that just wait, are; for all others the spec has to say what to run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
@@ -31,13 +32,51 @@ _WAITING = ("pause", "dcgm-exporter")
 UNKNOWN = "ImageEntrypointUnknown"
 PULL_BACK_OFF = "ImagePullBackOff"
 
+_COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_LABEL = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
+_DOMAIN = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+_DIGEST = r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
+_REFERENCE = re.compile(
+    rf"(?:{_DOMAIN}/)?{_COMPONENT}(?:/{_COMPONENT})*(?::[\w][\w.-]{{0,127}})?(?:@{_DIGEST})?",
+    re.ASCII,
+)
+_LONGEST_NAME = 255
+
 
 class EntrypointUnknown(Exception):
     """Only the image knows what to run, and it is not here."""
 
 
+class InvalidImageName(Exception):
+    """No registry can have an image of this name."""
+
+
 class ImageMissing(Exception):
     """A registry would not have it."""
+
+
+def check_name(image: str) -> None:
+    """Raise InvalidImageName, in the words of the kubelet, for what is no image reference."""
+    if problem := _name_problem(image):
+        parsing = f'couldn\'t parse image name "{image}": {problem}'
+        raise InvalidImageName(f'Failed to apply default image tag "{image}": {parsing}')
+
+
+def _name_problem(image: str) -> str:
+    first, slash, rest = image.partition("/")
+    is_host = first == "localhost" or first != first.lower() or bool({".", ":"} & set(first))
+    is_domain = bool(slash) and is_host
+    name = (rest if is_domain else image).partition("@")[0]
+    path = name.partition(":")[0]
+    if re.fullmatch(r"[a-f0-9]{64}", image):
+        told = f"({image}), cannot specify 64-byte hexadecimal strings"
+        return f"invalid repository name {told}"
+    if path != path.lower():
+        shown = path if is_domain or "/" in path else f"library/{path}"
+        return f"invalid reference format: repository name ({shown}) must be lowercase"
+    if len(image) > _LONGEST_NAME and len(path) > _LONGEST_NAME:
+        return f"repository name must not be more than {_LONGEST_NAME} characters"
+    return "" if _REFERENCE.fullmatch(image) else "invalid reference format"
 
 
 def check_exists(image: str, missing: Sequence[str]) -> None:

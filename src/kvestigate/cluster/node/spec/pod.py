@@ -300,6 +300,7 @@ class PodSpec(views.CondensedPodSpec, frozen=True):
     security_context: PodSecurity = PodSecurity()
     readiness_gates: tuple[ReadinessGate, ...] = ()
     """Conditions that others set and that count for the pod's readiness."""
+    resource_claims: tuple[views.PodResourceClaim, ...] = ()
 
 
 class PodStatus(views.CondensedPodStatus, frozen=True):
