@@ -15,7 +15,11 @@ from kvestigate.cluster.node.agent.registration import NODES
 from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.gpu.model import Load, node_gpus
 from kvestigate.cluster.node.hosts.interface import Launch, RunKey, Usage
-from kvestigate.cluster.node.hosts.simulated import SimulatedHost, lifetime, simulated_usage
+from kvestigate.cluster.node.hosts.simulated import (
+    SimulatedHost,
+    performance_of,
+    simulated_usage,
+)
 from tests.cluster.node.conftest import (
     in_phase,
     is_ready,
@@ -41,12 +45,16 @@ START = 1_750_000_000.0
         (("true",), {}, (0.0, 0)),
         (("false",), {}, (0.0, 1)),
         (("train.py",), {"SIMULATE_SECONDS": "5", "SIMULATE_EXIT_CODE": "3"}, (5.0, 3)),
+        (("train.py",), {"SIMULATE_SECONDS": "soon"}, None),
+        (("sh", "-c", "sleep 2; exit 4"), {}, (2.0, 4)),
     ],
 )
 def test_how_long_a_container_runs(
     argv: tuple[str, ...], env: dict[str, str], expected: tuple[float, int] | None
 ) -> None:
-    assert lifetime(Launch(RunKey("p", "c", 0), argv, env)) == expected
+    played = performance_of(Launch(RunKey("p", "c", 0), argv, env))
+    lifetime = None if played.ends_at is None else (played.ends_at, played.code)
+    assert lifetime == expected
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ class Agent:
     def _prepare(self) -> Preparation:
         root = self.host.volumes_root
         if root is None:
-            return Preparation(self._devices)
+            return Preparation(self._context, self._devices)
         return RealPreparation(self._context, root, self._devices)
 
     @property

@@ -1,14 +1,19 @@
 """The simulated host: containers that exist as records and end by the clock. No processes.
 
-A container runs forever unless it says otherwise: `sleep N`, `true`, `false`, or the variables
-`SIMULATE_SECONDS` and `SIMULATE_EXIT_CODE`. It uses what `SIMULATE_CPU` and `SIMULATE_MEMORY`
-say (`500m`, `2Gi`), else nothing. A few commands can be run in it, as a script says.
+A container does what its command says as far as `playing` understands it (shell scripts, `sleep`,
+`echo`, `exit`), and runs forever otherwise. The variables `SIMULATE_SECONDS` and
+`SIMULATE_EXIT_CODE` say something else. It uses what `SIMULATE_CPU` and `SIMULATE_MEMORY` say
+(`500m`, `2Gi`), else nothing, and is killed for memory beyond its limit. A few commands can be run
+in it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import isfinite
 from pathlib import Path
 
 from kvestigate.aio.clock import Clock
@@ -25,6 +30,7 @@ from kvestigate.cluster.node.hosts.interface import (
     Usage,
 )
 from kvestigate.cluster.node.hosts.logs import STDOUT, LogQuery, Tap, timestamp
+from kvestigate.cluster.node.playing.play import Line, Performance, play
 from kvestigate.errors import InputError
 from kvestigate.kube import quantities
 
@@ -48,41 +54,65 @@ Script = Callable[[Sequence[str], Mapping[str, str]], tuple[int, str]]
 
 
 class SimulatedLog:
-    """A line or two, in memory."""
+    """The lines of a performance, as far as its time has come."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
-        self._lines: list[tuple[float, str]] = []
+    def __init__(self, performance: Performance, started_at: float, clock: Clock) -> None:
+        self._lines = [(started_at + line.at, line) for line in performance.lines]
+        self._clock = clock
         self._over = False
+        self._ended_at: float | None = None
         self._followers: list[asyncio.Future[None]] = []
 
-    def write(self, line: str) -> None:
-        self._lines.append((self._now(), line))
-
-    def end(self) -> None:
-        self._over = True
+    def end(self, at: float) -> None:
+        self._over, self._ended_at = True, at
         for follower in self._followers:
-            if not follower.done():
-                follower.set_result(None)
+            _wake(follower)
+
+    def _until_now(self) -> list[tuple[float, Line]]:
+        until = self._clock.now() if self._ended_at is None else self._ended_at
+        return [line for line in self._lines if line[0] <= until]
 
     async def read(self, query: LogQuery) -> AsyncGenerator[bytes, None]:
-        lines = [line for line in self._lines if query.since is None or line[0] >= query.since]
+        due = self._until_now()
+        lines = [
+            line
+            for line in due
+            if (query.since is None or line[0] >= query.since)
+            and query.stream in ("", line[1].stream)
+        ]
         if query.tail is not None:
             lines = lines[-query.tail :] if query.tail else []
+        left = query.limit_bytes
         for at, line in lines:
-            text = f"{timestamp(at)} {line}\n" if query.timestamps else f"{line}\n"
-            yield text.encode()
-        if query.follow and not self._over:
-            follower: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._followers.append(follower)
-            try:
-                await follower
-            finally:
-                self._followers.remove(follower)
+            text = _shown(at, line, query)
+            yield text if left is None else text[:left]
+            left = None if left is None else max(0, left - len(text))
+        shown = len(due)
+        while query.follow and not self._over:
+            await self._next(shown)
+            due = self._until_now()
+            for at, line in due[shown:]:
+                yield _shown(at, line, query)
+            shown = len(due)
+
+    async def _next(self, shown: int) -> None:
+        """Wait until the next line is due or the run is over."""
+        follower: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._followers.append(follower)
+        alarm = None
+        if shown < len(self._lines):
+            pause = max(0.0, self._lines[shown][0] - self._clock.now())
+            alarm = self._clock.call_later(pause, partial(_wake, follower))
+        try:
+            await follower
+        finally:
+            self._followers.remove(follower)
+            if alarm is not None:
+                alarm.cancel()
 
     def last(self, lines: int, most: int) -> bytes:
-        kept = self._lines[-lines:] if lines else []
-        return "".join(f"{line}\n" for _, line in kept).encode()[-most:]
+        kept = self._until_now()[-lines:] if lines else []
+        return "".join(f"{line.text}\n" for _, line in kept).encode()[-most:]
 
     def tap(self) -> Tap:
         tap = Tap(lambda _: None)
@@ -91,22 +121,41 @@ class SimulatedLog:
         return tap
 
 
+def _shown(at: float, line: Line, query: LogQuery) -> bytes:
+    text = f"{timestamp(at)} {line.text}\n" if query.timestamps else f"{line.text}\n"
+    return text.encode()
+
+
+def _wake(follower: asyncio.Future[None]) -> None:
+    if not follower.done():
+        follower.set_result(None)
+
+
 class SimulatedProcess:
     """A run that a timer ends, or that runs until it is stopped."""
 
-    def __init__(self, launch: Launch, clock: Clock, started_at: float | None = None) -> None:
+    def __init__(
+        self,
+        launch: Launch,
+        clock: Clock,
+        started_at: float | None = None,
+        *,
+        timed: bool = True,
+    ) -> None:
+        """`timed`: whether it ends by itself when its time has come."""
         self.key: RunKey = launch.key
         self.env = dict(launch.env)
         self.hostname = launch.hostname
         self.started_at = clock.now() if started_at is None else started_at
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
-        self.log = SimulatedLog(clock.now)
+        performance = performance_of(launch)
+        self.log = SimulatedLog(performance, self.started_at, clock)
         self._clock = clock
         self._timer: asyncio.Task[None] | None = None
-        length = lifetime(launch)
-        if length is not None:
-            left = max(0.0, self.started_at + length[0] - clock.now())
-            self._timer = asyncio.ensure_future(self._end_after(left, length[1]))
+        if timed and performance.ends_at is not None:
+            left = max(0.0, self.started_at + performance.ends_at - clock.now())
+            starved = is_starved(launch)
+            self._timer = asyncio.ensure_future(self._end_after(left, performance.code, starved))
 
     def signal(self, number: int) -> None:
         self._end(128 + number)
@@ -127,16 +176,17 @@ class SimulatedProcess:
         if self._timer is not None:
             self._timer.cancel()
 
-    async def _end_after(self, seconds: float, code: int) -> None:
+    async def _end_after(self, seconds: float, code: int, starved: bool) -> None:
         await self._clock.sleep(seconds)
         self._timer = None
-        self._end(code)
+        self._end(code, starved)
 
-    def _end(self, code: int) -> None:
+    def _end(self, code: int, starved: bool = False) -> None:
         self.stop_timer()
         if not self.ended.done():
-            self.log.end()
-            self.ended.set_result(Ending(code, at=self._clock.now()))
+            now = self._clock.now()
+            self.log.end(now)
+            self.ended.set_result(Ending(code, out_of_memory=starved, at=now))
 
 
 class ScriptedSession:
@@ -194,8 +244,6 @@ class SimulatedHost:
 
     async def start(self, launch: Launch) -> Process:
         process = SimulatedProcess(launch, self._clock)
-        words = " ".join(launch.argv) or "the image's own command"
-        process.log.write(f"simulated: {words}")
         self._running[process.key.id] = process
         process.ended.add_done_callback(lambda _: self._running.pop(process.key.id, None))
         return process
@@ -208,10 +256,9 @@ class SimulatedHost:
 
     def resume(self, launch: Launch, started_at: float, ended: Ending | None = None) -> Process:
         """A run of an earlier host, of which a pod's status tells."""
-        process = SimulatedProcess(launch, self._clock, started_at)
+        process = SimulatedProcess(launch, self._clock, started_at, timed=ended is None)
         if ended is not None:
-            process.stop_timer()
-            process.log.end()
+            process.log.end(ended.at)
             process.ended.set_result(ended)
             return process
         self._running[process.key.id] = process
@@ -226,14 +273,17 @@ class SimulatedHost:
             argv = argv[2:]  # there are no files, so every root is the same
         name = argv[0].rpartition("/")[2]
         script = self._scripts.get(name)
-        if script is None:
+        env = {"HOSTNAME": process.hostname, **process.env}
+        if script is not None:
+            return ScriptedSession(*script(argv[1:], env))
+        played = play(argv, env)
+        if played.ends_at is None:
             raise LaunchFailed(
                 "ContainerCannotRun",
-                f'exec: "{argv[0]}": this container is simulated and knows only '
-                f"{', '.join(sorted(self._scripts))}",
+                f'exec: "{argv[0]}": this container is simulated: it runs simple shell scripts, '
+                f"and {', '.join(sorted(self._scripts))}",
             )
-        env = {"HOSTNAME": process.hostname, **process.env}
-        return ScriptedSession(*script(argv[1:], env))
+        return ScriptedSession(played.code, "".join(f"{line.text}\n" for line in played.lines))
 
     def resize(self, process: Process, ceiling: Ceiling) -> None:
         pass
@@ -256,20 +306,35 @@ class SimulatedHost:
         return smi.answer(arguments, seen, self._clock.now())
 
 
-def lifetime(launch: Launch) -> tuple[float, int] | None:
-    """How long a container runs and how it ends; None for one that never does: PURE."""
-    code = launch.env.get("SIMULATE_EXIT_CODE", "0")
-    seconds = launch.env.get("SIMULATE_SECONDS")
+def performance_of(launch: Launch) -> Performance:
+    """What a container does: PURE."""
+    seconds = _number(launch.env.get("SIMULATE_SECONDS"))
+    code = int(_number(launch.env.get("SIMULATE_EXIT_CODE")) or 0) & 0xFF
+    played = play(launch.argv, launch.env, [bind.target for bind in launch.binds])
+    if not played.lines:
+        words = " ".join(launch.argv) or "the image's own command"
+        played = replace(played, lines=(Line(0.0, STDOUT, f"simulated: {words}"),))
     if seconds is not None:
-        return float(seconds), int(code)
-    match launch.argv:
-        case ("sleep", length) if length.replace(".", "", 1).isdigit():
-            return float(length), int(code)
-        case ("true",):
-            return 0.0, 0
-        case ("false",):
-            return 0.0, 1
-    return None
+        return replace(played, ends_at=seconds, code=code)
+    if is_starved(launch):
+        return replace(played, ends_at=1.0, code=137)
+    if code and played.ends_at is not None:
+        return replace(played, code=code)
+    return played
+
+
+def is_starved(launch: Launch) -> bool:
+    """Whether a container uses more memory than its limit: PURE."""
+    limit = launch.ceiling.memory
+    return limit is not None and simulated_usage(launch.env, 0.0).memory_bytes > limit
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = None if text is None else float(text)
+    except ValueError:
+        return None  # whoever wrote nonsense is not simulated
+    return number if number is None or isfinite(number) else None
 
 
 def simulated_usage(env: Mapping[str, str], seconds: float) -> Usage:

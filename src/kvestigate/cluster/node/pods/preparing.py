@@ -9,17 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from kvestigate.cluster.node.gpu.allocation import Allocation
-from kvestigate.cluster.node.hosts.interface import Launch, Ownership, Process, RunKey
+from kvestigate.cluster.node.hosts.interface import Bind, Launch, Ownership, Process, RunKey
 from kvestigate.cluster.node.hosts.process import ShimProcess
 from kvestigate.cluster.node.net import files
 from kvestigate.cluster.node.pods.context import NodeContext
-from kvestigate.cluster.node.pods.launching import launch
+from kvestigate.cluster.node.pods.launching import ceiling, launch
 from kvestigate.cluster.node.spec import environment
 from kvestigate.cluster.node.spec.environment import (
     MissingReference,
     Surroundings,
 )
 from kvestigate.cluster.node.spec.pod import (
+    CONFIG_MAP,
     Container,
     Pod,
     Reference,
@@ -32,6 +33,10 @@ LAST_WORDS = 4096
 """Bytes of a termination message that are kept: its last ones."""
 
 
+PUBLISHED: Reference = (CONFIG_MAP, "kube-root-ca.crt")
+"""What every pod mounts, and what a plane without certificates of its own does not have."""
+
+
 class NotMounted(MissingReference):
     """A volume cannot be made yet."""
 
@@ -39,20 +44,49 @@ class NotMounted(MissingReference):
 class Preparation:
     """How a node gets a container ready to start.
 
-    This one is for containers that only exist as records: nothing is fetched, nothing is written.
+    This one is for containers that only exist as records: what they refer to has to be there, as
+    for any other, but nothing is written.
     """
 
-    def __init__(self, devices: Allocation) -> None:
+    def __init__(self, context: NodeContext, devices: Allocation) -> None:
+        self._context = context
         self._devices = devices
+        self._sources = Sources(context.api)
 
     async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
         """Raises `MissingReference`, `NotMounted` or `EntrypointUnknown`."""
-        env = {variable.name: variable.value for variable in container.env if variable.value}
+        mounted = {each for each in making.references(pod) if each != PUBLISHED}
+        around = await self._surroundings(pod, mounted | environment.references(container))
+        try:
+            await making.check(pod, around, self._sources.bound_volume, besides=PUBLISHED)
+        except MissingReference as missing:
+            raise NotMounted(*missing.args) from missing
+        env = environment.environment(pod, container, around)
+        words = (*container.command, *container.args)
         return Launch(
             key=key,
-            argv=(*container.command, *container.args),
+            argv=tuple(environment.expand(word, env) for word in words),
             env=env | self._devices.variables(pod, container),
             hostname=environment.hostname(pod),
+            binds=tuple(Bind("", mount.mount_path) for mount in container.volume_mounts),
+            ceiling=ceiling(container),
+        )
+
+    async def _surroundings(self, pod: Pod, references: Iterable[Reference]) -> Surroundings:
+        context = self._context
+        wanted = sorted(set(references))
+        fetched = await asyncio.gather(
+            *(self._sources.data(pod, reference) for reference in wanted)
+        )
+        return Surroundings(
+            data={reference: data for reference, (data, _) in zip(wanted, fetched, strict=True)},
+            binary={reference: keys for reference, (_, keys) in zip(wanted, fetched, strict=True)},
+            services=tuple(context.services),
+            host_ip=context.config.address,
+            pod_ip=context.pod_ip(pod),
+            allocatable=context.allocatable,
+            # In a network of their own, containers reach it at its Service's address.
+            api=context.config.api_address if context.network is None else None,
         )
 
     def adopt(self, pod: Pod, process: Process) -> None:
@@ -77,10 +111,8 @@ class RealPreparation(Preparation):
     """For containers that are processes: volumes on disk, the whole environment."""
 
     def __init__(self, context: NodeContext, root: Path, devices: Allocation) -> None:
-        super().__init__(devices)
-        self._context = context
+        super().__init__(context, devices)
         self._root = root
-        self._sources = Sources(context.api)
         self._tokens = Tokens(self._sources.token, context.clock)
         self._volumes = Volumes(root, token=self._tokens.get, claim=self._sources.claim)
         self._made: dict[str, dict[str, Mountable]] = {}
@@ -111,23 +143,6 @@ class RealPreparation(Preparation):
             prepared,
             binds=(*prepared.binds, *own),
             network=network.of(pod, around.pod_ip),
-        )
-
-    async def _surroundings(self, pod: Pod, references: Iterable[Reference]) -> Surroundings:
-        context = self._context
-        wanted = sorted(set(references))
-        fetched = await asyncio.gather(
-            *(self._sources.data(pod, reference) for reference in wanted)
-        )
-        return Surroundings(
-            data={reference: data for reference, (data, _) in zip(wanted, fetched, strict=True)},
-            binary={reference: keys for reference, (_, keys) in zip(wanted, fetched, strict=True)},
-            services=tuple(context.services),
-            host_ip=context.config.address,
-            pod_ip=context.pod_ip(pod),
-            allocatable=context.allocatable,
-            # In a network of their own, containers reach it at its Service's address.
-            api=context.config.api_address if context.network is None else None,
         )
 
     def _giving(

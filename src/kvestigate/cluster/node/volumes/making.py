@@ -62,11 +62,7 @@ class Mountable:
 
 def references(pod: Pod) -> set[Reference]:
     """The ConfigMaps and Secrets that the volumes are made from."""
-    parts: list[Volume | ProjectedPart] = list(pod.spec.volumes)
-    for volume in pod.spec.volumes:
-        parts += volume.projected.sources if volume.projected is not None else ()
-    sources = [source for part in parts for source in (part.config_map, part.secret)]
-    return {source.reference for source in sources if source is not None}
+    return {source.reference for volume in pod.spec.volumes for source in _sources(volume)}
 
 
 def is_written(volume: Volume) -> bool:
@@ -85,9 +81,13 @@ class Volumes:
 
     async def make(self, pod: Pod, around: Surroundings, now: float) -> dict[str, Mountable]:
         """All volumes by name. Raises `MissingReference` for what is not there yet."""
-        return {
-            volume.name: await self._one(pod, volume, around, now) for volume in pod.spec.volumes
-        }
+        made: dict[str, Mountable] = {}
+        for volume in pod.spec.volumes:
+            try:
+                made[volume.name] = await self._one(pod, volume, around, now)
+            except MissingReference as missing:
+                raise _unmounted(pod, volume, missing) from missing
+        return made
 
     async def _one(self, pod: Pod, volume: Volume, around: Surroundings, now: float) -> Mountable:
         directory = self._root / pod.metadata.uid / volume.name
@@ -144,6 +144,48 @@ class Volumes:
         raise MissingReference(
             "the projected volume has a source of a type that this node does not support"
         )
+
+
+def _unmounted(pod: Pod, volume: Volume, why: MissingReference) -> MissingReference:
+    """The kubelet's words for a volume that cannot be mounted."""
+    if _claim_name(pod, volume) is None:
+        return MissingReference(f'MountVolume.SetUp failed for volume "{volume.name}" : {why}')
+    failed = f"unmounted volumes=[{volume.name}], unattached volumes=[]"
+    told = f"Unable to attach or mount volumes: {failed}, failed to process volumes"
+    return MissingReference(f"{told}=[{volume.name}]: {why}")
+
+
+def _claim_name(pod: Pod, volume: Volume) -> str | None:
+    if volume.persistent_volume_claim is not None:
+        return volume.persistent_volume_claim.claim_name
+    return f"{pod.metadata.name}-{volume.name}" if volume.ephemeral is not None else None
+
+
+async def check(
+    pod: Pod,
+    around: Surroundings,
+    bound_volume: Callable[[Pod, str], Awaitable[object]],
+    *,
+    besides: Reference,
+) -> None:
+    """Raise MissingReference if a volume could not be made, without making any."""
+    for volume in pod.spec.volumes:
+        try:
+            claim = _claim_name(pod, volume)
+            if claim is not None:
+                await bound_volume(pod, claim)
+            for source in _sources(volume):
+                if source.reference != besides:
+                    _filled(pod, source, 0, around)
+        except MissingReference as missing:
+            raise _unmounted(pod, volume, missing) from missing
+
+
+def _sources(volume: Volume) -> list[KeySource]:
+    parts: list[Volume | ProjectedPart] = [volume]
+    parts += volume.projected.sources if volume.projected is not None else ()
+    every = [source for part in parts for source in (part.config_map, part.secret)]
+    return [source for source in every if source is not None]
 
 
 def _filled(

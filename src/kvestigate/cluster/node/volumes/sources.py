@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock
@@ -59,22 +60,33 @@ class Sources:
         binary = _decoded(obj.get("binaryData"))
         return plain | binary, frozenset(binary)
 
-    async def claim(self, pod: Pod, name: str) -> Claimed:
-        """The directory behind a claim."""
+    async def bound_volume(self, pod: Pod, name: str) -> dict[str, Any]:
+        """The volume of a claim; MissingReference if the claim is missing or not bound."""
         namespace = pod.metadata.namespace
+        failed = f"error processing PVC {namespace}/{name}:"
         try:
             claim = await self.api.get(CLAIMS, name, namespace=namespace)
-            volume_name = (claim.get("spec") or {}).get("volumeName", "")
-            if (claim.get("status") or {}).get("phase") != "Bound" or not volume_name:
-                raise MissingReference(f'persistentvolumeclaim "{name}" is not bound')
-            volume = await self.api.get(PERSISTENT_VOLUMES, volume_name)
         except errors.NotFound as missing:
-            raise MissingReference(missing.message) from missing
+            why = f"failed to fetch PVC from API server: {missing.message}"
+            raise MissingReference(f"{failed} {why}") from missing
+        volume_name = (claim.get("spec") or {}).get("volumeName", "")
+        if (claim.get("status") or {}).get("phase") != "Bound" or not volume_name:
+            raise MissingReference(f"{failed} PVC is not bound")
+        try:
+            return await self.api.get(PERSISTENT_VOLUMES, volume_name)
+        except errors.NotFound as missing:
+            why = f"failed to fetch PV {volume_name} from API server: {missing.message}"
+            raise MissingReference(f"error processing PVC {namespace}/{name}: {why}") from missing
+
+    async def claim(self, pod: Pod, name: str) -> Claimed:
+        """The directory behind a claim."""
+        volume = await self.bound_volume(pod, name)
         spec = volume.get("spec") or {}
         path = (spec.get("hostPath") or spec.get("local") or {}).get("path")
         if not path:
             raise MissingReference(
-                f'persistentvolume "{volume_name}" has a type that this node does not support: '
+                f'persistentvolume "{volume["metadata"]["name"]}" has a type that this node does '
+                "not support: "
                 "use hostPath or local"
             )
         # Kubelets give no hostPath away; one that was made for the claim stands for a disk.

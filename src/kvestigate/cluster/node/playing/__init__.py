@@ -1,0 +1,1 @@
+"""What a simulated container does: its command is read and played, and no process runs."""
