@@ -7,12 +7,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bench import gateway_attacks
 from bench.settings import Settings
 from bench.versions import versions
 from tests.served_plane import ServedPlane
@@ -114,7 +115,7 @@ def _yaml(judge: Judge, root: str, number: int) -> None:
     judge.exchange("POST", f"{root}{_MAPS}", _YAML, "application/yaml")
 
 
-_YAML = b"{" + b", ".join(b"k%d: %d" % (key, key) for key in range(200_000)) + b"}"
+_YAML = b"{" + b", ".join(b"k%d: %d" % (key, key) for key in range(190_000)) + b"}"
 
 
 def _deep_schema(judge: Judge, root: str, number: int) -> None:
@@ -136,7 +137,7 @@ ATTACKS: Mapping[str, Act] = {
     "nested-policy": _nested_policy,
     "5000-terms": _long_expression,
     "5000-sums": _sum,
-    "yaml-200000-keys": _yaml,
+    "yaml-190000-keys": _yaml,
     "schema-400-deep": _deep_schema,
     "repeated-keys": _repeated_keys,
 }
@@ -152,6 +153,8 @@ def acts(kind: str) -> Iterator[Act]:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
+    server: str
+    """`plane` or `gateway`."""
     attack: str
     p50_ms: float
     p99_ms: float
@@ -164,60 +167,96 @@ class AttacksResult:
     name: str
     method: str
     versions: Mapping[str, str]
-    alone_p99_ms: float
+    alone_p99_ms: Mapping[str, float]
+    """Of a neighbour that nobody disturbs, by server."""
     beside: tuple[Beside, ...]
 
     def as_json(self) -> dict[str, object]:
         return asdict(self)
 
     def render(self) -> str:
-        lines = [f"{self.name}: {self.method}", f"  alone: p99 {self.alone_p99_ms:.2f} ms"]
-        lines += [
-            f"  beside {each.attack:18} p50 {each.p50_ms:6.2f} ms  p99 {each.p99_ms:6.2f} ms  "
-            f"{each.ratio:.1f}x"
-            for each in self.beside
-        ]
+        lines = [f"{self.name}: {self.method}"]
+        lines += [f"  {'server':8} {'attempt':18} {'p50 ms':>8} {'p99 ms':>8} {'p99 ratio':>10}"]
+        for server, p99 in self.alone_p99_ms.items():
+            lines.append(f"  {server:8} {'(none)':18} {'':8} {p99:8.2f} {1:9.1f}x")
+            lines += [
+                f"  {server:8} {each.attack:18} {each.p50_ms:8.2f} {each.p99_ms:8.2f} "
+                f"{each.ratio:9.1f}x"
+                for each in self.beside
+                if each.server == server
+            ]
+        worst = max(self.beside, key=lambda each: each.ratio)
+        lines.append(f"  worst: {worst.ratio:.1f}x ({worst.server}, {worst.attack})")
         return "\n".join(lines)
 
 
+class _Rounds:
+    """What a neighbour of one server measured: alone, and beside each attempt."""
+
+    def __init__(self, server: str, kinds: Iterable[str]) -> None:
+        self.server = server
+        self.alone: list[float] = []
+        """The p99 of each round."""
+        self.beside: dict[str, list[list[float]]] = {kind: [] for kind in kinds}
+
+    def results(self) -> Iterator[Beside]:
+        for kind, rounds in self.beside.items():
+            pairs = zip(rounds, self.alone, strict=True)
+            yield Beside(
+                self.server,
+                kind,
+                statistics.median(_p(times, 50) for times in rounds),
+                statistics.median(_p(times, 99) for times in rounds),
+                statistics.median(_p(times, 99) / alone for times, alone in pairs),
+            )
+
+
 def run(settings: Settings) -> AttacksResult:
-    alone: list[list[float]] = []
-    beside: dict[str, list[list[float]]] = {kind: [] for kind in ATTACKS}
+    planes, gateway = _Rounds("plane", ATTACKS), _Rounds("gateway", gateway_attacks.ATTACKS)
     with (
         tempfile.TemporaryDirectory(prefix="kvestigate-bench-") as name,
         ServedPlane(Path(name), "--memory") as served,
         served.judge() as judge,
+        gateway_attacks.served(Path(name), served.kubeconfig) as port,
     ):
         judge.post("/clusters", {"id": "quiet"})
         path = f"/clusters/quiet/control-plane{_MAPS}"
         judge.post(path, {"metadata": {"name": "a"}, "data": {"text": "x" * 500}})
+        neighbour = gateway_attacks.Agent(port, gateway_attacks.TOKENS["neighbour"])
         _times(judge, f"{path}/a")  # warm
+        neighbour.times(_REQUESTS)
         for round_ in range(_ROUNDS):  # interleaved, so that a slow minute hits all alike
-            alone.append(_times(judge, f"{path}/a"))
-            for kind, times in beside.items():
-                plane = f"{kind}-{round_}"
-                judge.post("/clusters", {"id": plane})
-                with _attacked(served, plane, kind):
-                    times.append(_times(judge, f"{path}/a"))
-                with suppress(Refused):
-                    judge.delete(f"/clusters/{plane}")
+            _plane_round(planes, served, judge, f"{path}/a", round_)
+            _gateway_round(gateway, neighbour, port)
             settings.progress(f"round {round_ + 1} of {_ROUNDS}")
-    base = [_p(times, 99) for times in alone]
     return AttacksResult(
         "attacks",
-        f"GET of a neighbour on one connection, {_ROUNDS} rounds of {_REQUESTS}, interleaved; "
-        "another process attacks without a pause",
+        f"small requests of a neighbour on one connection, {_ROUNDS} rounds of {_REQUESTS}, "
+        "interleaved; another process attacks without a pause",
         versions(),
-        statistics.median(base),
-        tuple(_beside(kind, rounds, base) for kind, rounds in beside.items()),
+        {each.server: statistics.median(each.alone) for each in (planes, gateway)},
+        (*planes.results(), *gateway.results()),
     )
 
 
-def _beside(kind: str, rounds: list[list[float]], base: list[float]) -> Beside:
-    ratios = [_p(times, 99) / alone for times, alone in zip(rounds, base, strict=True)]
-    p50 = statistics.median(_p(times, 50) for times in rounds)
-    p99 = statistics.median(_p(times, 99) for times in rounds)
-    return Beside(kind, p50, p99, statistics.median(ratios))
+def _plane_round(
+    rounds: _Rounds, served: ServedPlane, judge: Judge, path: str, round_: int
+) -> None:
+    rounds.alone.append(_p(_times(judge, path), 99))
+    for kind, times in rounds.beside.items():
+        plane = f"{kind}-{round_}"
+        judge.post("/clusters", {"id": plane})
+        with _attacked(served, plane, kind):
+            times.append(_times(judge, path))
+        with suppress(Refused):
+            judge.delete(f"/clusters/{plane}")
+
+
+def _gateway_round(rounds: _Rounds, neighbour: gateway_attacks.Agent, port: int) -> None:
+    rounds.alone.append(_p(neighbour.times(_REQUESTS), 99))
+    for kind, times in rounds.beside.items():
+        with gateway_attacks.attacked(port, kind):
+            times.append(neighbour.times(_REQUESTS))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import resource
@@ -23,7 +24,7 @@ def taken(*pieces: bytes, room: Room | None = None) -> Any:
     with closing(Body(room or Room())) as body:
         for piece in pieces:
             body.write(piece)
-        return plain(body.value())
+        return plain(asyncio.run(body.value()))
 
 
 def plain(value: Any) -> Any:
@@ -114,7 +115,7 @@ def test_a_large_file_is_not_in_memory() -> None:
             for _ in range(256):
                 body.write(piece)
             body.write(b'"}')
-            assert body.value()["archive"].size == 48 << 20
+            assert asyncio.run(body.value())["archive"].size == 48 << 20
             assert tracemalloc.get_traced_memory()[1] < 4 << 20
     finally:
         tracemalloc.stop()
@@ -127,7 +128,7 @@ def test_a_long_text_is_not_in_memory() -> None:
             for _ in range(256):
                 body.write(b'"' * (1 << 18))
             with pytest.raises(TooLarge):
-                body.value()
+                asyncio.run(body.value())
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:
         tracemalloc.stop()
@@ -154,7 +155,7 @@ def test_a_disk_that_is_full_leaves_the_room_as_it_was(length: int) -> None:
             for _ in range(2 * (1 << 20) // length):
                 body.write(b"A" * length)
             with pytest.raises(Unavailable, match="File too large"):
-                body.value()
+                asyncio.run(body.value())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
     room.take(MOST_FILES)

@@ -2,7 +2,8 @@
 
 A loop answers nobody while it works. What a tenant can make long (a document to parse, expressions
 to compile and to run) is done in a thread instead, which Python interrupts for the loop all the
-time. Each party has one thing at a time done, so nobody keeps the threads from the others.
+time, and which rests often (`kube.pauses`). Each party has one thing at a time done, so nobody
+keeps the threads from the others.
 """
 
 from __future__ import annotations
@@ -13,12 +14,19 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from kvestigate.kube import pauses
+
 T = TypeVar("T")
 
 _THREADS = 4
 _SWITCH_SECONDS = 0.0001
 """How long a thread goes on while the loop wants to: Python's own 5 ms are as long as ten
 requests take."""
+
+
+def _paced(work: Callable[[], T]) -> T:
+    with pauses.paced():
+        return work()
 
 
 class Aside:
@@ -37,7 +45,7 @@ class Aside:
         while (earlier := self._last.get(party)) is not None and not earlier.done():
             await asyncio.wait([earlier])
         # Not cancelled with who asked: a thread goes on, and so the party is busy.
-        future = asyncio.get_running_loop().run_in_executor(self._pool, work)
+        future = asyncio.get_running_loop().run_in_executor(self._pool, _paced, work)
         self._last[party] = future
         future.add_done_callback(lambda done: self._ended(party, done))
         return await asyncio.shield(future)

@@ -19,10 +19,13 @@ from kvestigate.cybernet.refusals import (
     TooLarge,
     Unavailable,
 )
+from kvestigate.kube import pauses
 from kvestigate.workspace.uploads import Upload, in_background
 
 MOST_TEXT = 1024 * 1024
 """Bytes of a request that are no file."""
+_LONG_TEXT = 64 * 1024
+"""Bytes that are decoded beside the loop if there are more."""
 MOST_FILES = 16 * 1024 * 1024 * 1024
 """Bytes of the files that all requests together have on disk."""
 DEEPEST = 64
@@ -183,11 +186,16 @@ class Body:
         self._refusal = refusal
         self._text.clear()
 
-    def value(self) -> Any:
+    async def value(self) -> Any:
         """Decoded, with the file in its place; NOTHING if it is empty.
 
         Refused if it is no JSON, or too much of it.
         """
+        if len(self._text) > _LONG_TEXT:
+            return await in_background(self._value)
+        return self._value()
+
+    def _value(self) -> Any:
         if self._refusal is not None:
             raise self._refusal
         if not self._text.strip():
@@ -257,6 +265,7 @@ class Body:
     def _filled(self, found: Any, levels: int) -> Any:
         if not levels:
             raise Malformed(f"the body is nested more than {DEEPEST} levels deep", "body")
+        pauses.rest_if_due()
         if isinstance(found, dict | list):
             self._values += len(found)
             if self._values > MOST_VALUES:

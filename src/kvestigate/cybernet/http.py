@@ -142,7 +142,7 @@ async def _operation(gateway: Gateway, request: Request, body: Body) -> Response
         return _refusal(await gateway.refuse(Caller("", remote), name, refusal))
     caller = Caller(identity, remote)
     try:
-        parameters = body.value()
+        parameters = await body.value()
     except Refused as refusal:
         return _refusal(await gateway.refuse(caller, name, refusal))
     body.release()

@@ -81,7 +81,7 @@ class McpSession:
 
     async def _line(self, body: Body) -> None:
         try:
-            if (message := body.value()) is not NOTHING:
+            if (message := await body.value()) is not NOTHING:
                 await self._message(message)
         except Malformed:
             self._send(_error(None, Fault(PARSE_ERROR, "the line is not JSON")))

@@ -6,10 +6,13 @@ kube-apiserver tells their senders, and so do we; the last value counts.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
+
+from kvestigate.kube import pauses
 
 MOST_TOLD = 100
 """kube-apiserver stops collecting there."""
@@ -40,7 +43,7 @@ def checked(data: bytes, value: Any) -> Repeated:
     """What a JSON text says twice, given what a fast decoder made of it."""
     if none_in(data, value):
         return ONCE
-    lines = tuple(f'duplicate field "{path}"' for path in find(data)[:MOST_TOLD])
+    lines = tuple(f'duplicate field "{path}"' for path in find(data))
     return Repeated(lines, lines)
 
 
@@ -62,40 +65,95 @@ def none_in(data: bytes, value: Any) -> bool:
     return data.startswith(anew) or data.count(_AFTER_KEY) == anew.count(_AFTER_KEY)
 
 
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\],]')
+
+
+class _Inside(msgspec.Struct):
+    """An object or a list that the reader is in."""
+
+    path: str
+    keys: set[str] | None
+    """Those of the object so far; None in a list."""
+    ignored: bool
+    """Inside of an unknown field, which nobody reads."""
+    position: int = 0
+    """Of the next element of the list."""
+    expects_key: bool = True
+    key: str = ""
+    """The last one of the object."""
+    key_unknown: bool = False
+
+    @property
+    def here(self) -> str:
+        if self.keys is None:
+            return f"{self.path}[{self.position}]"
+        return f"{self.path}.{self.key}" if self.path else self.key
+
+
 def find(data: bytes) -> list[str]:
-    """The paths of the keys given twice in a text that is known to be JSON."""
-    return [path for path, is_unknown in _told(data) if not is_unknown]
+    """The paths of the keys given twice in a text that is known to be JSON; MOST_TOLD at most."""
+    return [path for path, _ in _told(data, frozenset())]
 
 
 def in_order(data: str, unknown: Collection[str]) -> tuple[str, ...]:
-    """Fields that are unknown or given twice, in the order of the JSON text.
+    """Fields that are unknown or given twice, in the order of the JSON text; MOST_TOLD at most.
 
     What is inside of an unknown field is not read, so nothing in it is given twice.
     """
     return tuple(
         f'{"unknown" if is_unknown else "duplicate"} field "{path}"'
-        for path, is_unknown in _told(data, unknown)
+        for path, is_unknown in _told(data.encode(), frozenset(unknown))
     )
 
 
-def _told(data: str | bytes, unknown: Collection[str] = ()) -> Iterable[tuple[str, bool]]:
+def _told(data: bytes, unknown: frozenset[str]) -> dict[tuple[str, bool], None]:
     """The path of each such field, and whether it is unknown; each once."""
-    value = json.loads(data, object_pairs_hook=tuple)
-    return dict.fromkeys(_walk(value, "", frozenset(unknown)))
+    told: dict[tuple[str, bool], None] = {}
+    inside: list[_Inside] = []
+    for match in _TOKEN.finditer(data):
+        pauses.rest_if_due()
+        token = match[0]
+        innermost = inside[-1] if inside else None
+        if token in b"{[":
+            inside.append(_entered(innermost, is_object=token == b"{"))
+        elif token in b"}]":
+            inside.pop()
+        elif innermost is None:
+            continue
+        elif token == b",":
+            innermost.position += 1
+            innermost.expects_key = True
+        elif innermost.keys is not None and innermost.expects_key:
+            _take_key(innermost, innermost.keys, _key(token), unknown, told)
+            if len(told) == MOST_TOLD:
+                break
+    return told
 
 
-def _walk(value: Any, path: str, unknown: frozenset[str]) -> Iterator[tuple[str, bool]]:
-    if isinstance(value, list):
-        for position, inner in enumerate(value):
-            yield from _walk(inner, f"{path}[{position}]", unknown)
-    elif isinstance(value, tuple):
-        seen = set()
-        for key, inner in value:
-            where = f"{path}.{key}" if path else key
-            if where in unknown:
-                yield where, True
-                continue
-            if key in seen:
-                yield where, False
-            seen.add(key)
-            yield from _walk(inner, where, unknown)
+def _entered(outer: _Inside | None, *, is_object: bool) -> _Inside:
+    keys: set[str] | None = set() if is_object else None
+    if outer is None:
+        return _Inside("", keys, ignored=False)
+    return _Inside(outer.here, keys, ignored=outer.ignored or outer.key_unknown)
+
+
+def _take_key(
+    inside: _Inside,
+    keys: set[str],
+    key: str,
+    unknown: frozenset[str],
+    told: dict[tuple[str, bool], None],
+) -> None:
+    inside.expects_key = False
+    inside.key = key
+    if inside.ignored:
+        return
+    inside.key_unknown = inside.here in unknown
+    if inside.key_unknown or key in keys:
+        told[inside.here, inside.key_unknown] = None
+    keys.add(key)
+
+
+def _key(token: bytes) -> str:
+    key: str = json.loads(token) if b"\\" in token else token[1:-1].decode()
+    return key

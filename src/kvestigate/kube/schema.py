@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from kvestigate.errors import InputError
-from kvestigate.kube import quantities, strict
+from kvestigate.kube import pauses, quantities, strict
 from kvestigate.kube.facts import Definition, Field, Type, definition
 
 # kube-apiserver stops collecting there.
@@ -155,6 +155,7 @@ class _Walk:
         self.unknown: list[str] = []
 
     def value(self, value: Any, field: Field, place: _Place) -> None:
+        pauses.rest_if_due()
         if value is None:  # Go reads null as nothing said, for every type
             return
         if field.type is Type.DEFINED:

@@ -21,6 +21,7 @@ from functools import cache
 from typing import Any
 
 from kvestigate.errors import InputError
+from kvestigate.kube import pauses
 from kvestigate.kube.yaml_scalars import Dialect, NotFinite, plain
 
 Node = Any
@@ -141,8 +142,12 @@ def _decoded(data: bytes, source: str) -> str:
         ) from error
 
 
+_QUOTED = 1_000_000
+"""Characters of a text of which an error quotes a line: to find the line takes long."""
+
+
 def _failure(message: str, text: str, source: str, line: int, column: int) -> InputError:
-    lines = text.splitlines()
+    lines = text.splitlines() if len(text) <= _QUOTED else []
     shown = lines[min(line, len(lines)) - 1].strip() if lines else ""
     tab = line <= len(lines) and "\t" in lines[line - 1][: column + 1]
     return InputError(
@@ -281,15 +286,14 @@ class _Yaml:
         since block structure must indent, nor has it more values than characters. Only one that
         might be too deep or too much is parsed to find out.
         """
-        longest = max(map(len, self._text.splitlines()), default=0)
-        deep = self._text.count("[") + self._text.count("{") + 2 * longest >= _MAX_DEPTH
         most = len(self._text) if self._most is None else self._most
-        if not deep and len(self._text) <= most:
+        if len(self._text) <= most and not self._may_be_deep():
             return
         loader = _loader()(self._text)
         try:
             count = depth = 0
             while loader.check_event():
+                pauses.rest_if_due()
                 event = loader.get_event()
                 name = type(event).__name__
                 depth += name.endswith("StartEvent") - name.endswith("EndEvent")
@@ -300,6 +304,10 @@ class _Yaml:
                     raise self._error(f"more than {most} values", event.start_mark)
         finally:
             loader.dispose()
+
+    def _may_be_deep(self) -> bool:
+        longest = max(map(len, self._text.splitlines()), default=0)
+        return self._text.count("[") + self._text.count("{") + 2 * longest >= _MAX_DEPTH
 
     def _unreadable(self, position: int) -> InputError:
         before = self._text[:position]
@@ -327,6 +335,7 @@ class _Yaml:
         return InputError(message, where=f"{self._source}:{line}:{column}")
 
     def _value(self, node: Node) -> Any:
+        pauses.rest_if_due()
         if node.id == "scalar":
             return self._scalar(node)
         if id(node) in self._open:

@@ -6,7 +6,6 @@ import io
 import os
 import stat
 import tarfile
-import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from tarfile import TarInfo
 from typing import IO, NamedTuple
 
 from kvestigate.errors import InputError
+from kvestigate.kube import pauses
 from kvestigate.workspace.trees import Entry, Excludes, Kind, Tree
 from kvestigate_client.members import (
     PIECE,
@@ -34,10 +34,6 @@ _LARGEST = 64 << 30
 _DEEPEST = 64
 _LONGEST_CHECK = 60.0
 """Seconds for reading all of an archive from somebody else."""
-_BETWEEN_PAUSES = 64
-_PAUSE = 0.0005
-"""Entries after which the thread that checks an archive rests for so many seconds: only one thread
-of Python runs at a time, and those who answer others would each time wait for their turn."""
 _BROKEN = (OSError, EOFError, zlib.error)
 
 
@@ -233,17 +229,15 @@ class Archive(Material):
 
     def _read(self, limits: ArchiveLimits, excludes: Excludes) -> dict[str, _Item]:
         found: dict[str, _Item] = {}
-        for count, member in enumerate(Members(self._file, limits)):
-            if not count % _BETWEEN_PAUSES:
-                time.sleep(_PAUSE)
+        for member in Members(self._file, limits):
+            pauses.rest_if_due()
             if member.kind is MemberKind.HARD_LINK:
                 found[member.name] = _same(member, found)
             else:
                 found[member.name] = _item(member)
         kept: dict[str, _Item] = {}
-        for count, (path, item) in enumerate(found.items()):
-            if not count % _BETWEEN_PAUSES:
-                time.sleep(_PAUSE)
+        for path, item in found.items():
+            pauses.rest_if_due()
             if path and not excludes.match(path):
                 kept[path] = item
         return kept

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import re2
 
 from kvestigate.errors import InputError
+from kvestigate.kube import pauses
 
 
 class Kind(enum.Enum):
@@ -96,6 +97,7 @@ def compare(wanted: Tree, there: Tree, *, delete: bool, excludes: Sequence[str] 
 def check(tree: Tree) -> None:
     """Refuse what could be written anywhere but below the tree's own root."""
     for path, entry in tree.items():
+        pauses.rest_if_due()
         parts = path.split("/")
         if path.startswith("/") or not all(parts) or ".." in parts or "." in parts or "\0" in path:
             raise InputError(f"{path!r} leads out of the directory", where="archive")
@@ -149,6 +151,7 @@ class Excludes:
         self._beginnings = {depth: _Globs(found) for depth, found in by_depth.items()}
 
     def match(self, path: str) -> bool:
+        pauses.rest_if_due()
         parts = path.split("/")
         return any(map(self._parts.match, parts)) or any(
             globs.match("/".join(parts[:depth])) for depth, globs in self._beginnings.items()

@@ -11,6 +11,8 @@ from contextlib import suppress
 from functools import partial
 from typing import IO, ParamSpec, TypeVar, cast
 
+from kvestigate.kube import pauses
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -24,7 +26,12 @@ look up names and do what else may not wait, stay free."""
 async def in_background(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Do something with files while others go on; a few at a time, the others wait."""
     work = partial(function, *args, **kwargs)
-    return await asyncio.get_running_loop().run_in_executor(_THREADS, work)
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, _paced, work)
+
+
+def _paced(work: Callable[[], T]) -> T:
+    with pauses.paced():
+        return work()
 
 
 class Upload:

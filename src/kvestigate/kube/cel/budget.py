@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from kvestigate.kube import pauses
 from kvestigate.kube.cel.failures import OutOfBudget
 from kvestigate.kube.cel.values import SetList
 
@@ -48,6 +49,7 @@ def pay(frame: list[Any], amount: int) -> None:
     frame[0] -= amount
     if frame[0] < 0:
         raise OutOfBudget
+    pauses.rest_if_due()
 
 
 # -- prices of calls, given the operands and what is left -------------------------------------

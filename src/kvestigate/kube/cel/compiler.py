@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvestigate.kube import patterns
+from kvestigate.kube import patterns, pauses
 from kvestigate.kube.cel import access, types
 from kvestigate.kube.cel.budget import PER_CALL, Price, pay, price
 from kvestigate.kube.cel.failures import NO_OVERLOAD, EvalError, Issue
@@ -128,6 +128,7 @@ class Compiler:
             self.slots += 1
 
     def compile(self, node: Node) -> Typed:
+        pauses.rest_if_due()
         made = self._compile(node)
         if self.types is not None:
             self.types[id(node)] = made.type

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from kvestigate.kube import pauses
 from kvestigate.kube.cel.failures import CompileError, Issue
 from kvestigate.kube.cel.values import Uint
 
@@ -47,6 +48,7 @@ def tokens(source: str) -> list[Token]:
     found: list[Token] = []
     position = 0
     while position < len(source):
+        pauses.rest_if_due()
         match = _TOKEN.match(source, position)
         if match is None:
             raise CompileError(source, _unreadable(source, position))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from kvestigate.kube import pauses
 from kvestigate.kube.cel.failures import CompileError, Issue
 from kvestigate.kube.cel.lexer import END, Token, tokens
 from kvestigate.kube.cel.syntax import (
@@ -89,6 +90,7 @@ class _Parser:
         return self._tokens[self._at]
 
     def _take(self) -> Token:
+        pauses.rest_if_due()
         token = self._tokens[self._at]
         self._at += 1
         return token

@@ -21,6 +21,9 @@ MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
 """Copies may double a document again and again, so their sum is limited."""
 
+_MAX_DEPTH: Final = 10_000
+"""No document is as deep: encoders refuse it."""
+
 _INDEX = re.compile("[+-]?[0-9]{1,18}", re.ASCII)
 
 
@@ -139,6 +142,8 @@ def _step_into(container: Any, part: str, path: str) -> Any:
 
 
 def _parts(path: str) -> list[str]:
+    if path.count("/") > _MAX_DEPTH:
+        raise DoesNotApply(f"a path of more than {_MAX_DEPTH} fields leads nowhere")
     parts = path.split("/")
     if len(parts) < 2:
         raise DoesNotApply(f"path {path!r} names no field, write it like /spec/replicas")

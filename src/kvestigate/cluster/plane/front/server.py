@@ -31,8 +31,6 @@ import time
 from functools import partial
 from random import Random
 
-from msgspec.structs import replace
-
 from kvestigate import errors
 from kvestigate.aio.aside import Aside
 from kvestigate.aio.clock import Clock, WallClock
@@ -47,7 +45,7 @@ from kvestigate.cluster.plane.model import request_info
 from kvestigate.cluster.plane.model.kind import Kind
 from kvestigate.cluster.plane.model.request_info import ROOT, RequestInfo, Visit
 from kvestigate.cluster.plane.model.user import ANONYMOUS, Insider, User
-from kvestigate.cluster.plane.request import body, negotiate, yaml_body
+from kvestigate.cluster.plane.request import negotiate
 from kvestigate.cluster.plane.request.call import Call, Services
 from kvestigate.cluster.plane.request.fairness import Fairness
 from kvestigate.cluster.plane.request.negotiate import Representation
@@ -208,7 +206,6 @@ class ApiServer:
         try:
             if not kind.is_prepared:
                 await call.aside(kind.prepare)
-            call = await _with_yaml(call)
             verb = lookup.find_verb(kind, info, self.aggregation.verbs_of(kind))
             if kind.deprecation:
                 call.warnings.append(kind.deprecation)
@@ -299,16 +296,6 @@ def _refusal(error: Exception, incoming: Request) -> errors.ApiError:
         return errors.BadRequest("the request has a number with too many digits")
     _log.error("%s %s failed", incoming.method, incoming.path, exc_info=error)
     return errors.InternalError("the server could not finish the request")
-
-
-async def _with_yaml(call: Call) -> Call:
-    """The call with its body parsed, if that would hold others up."""
-    data = call.request.body
-    if len(data) <= yaml_body.SMALL:
-        return call
-    if body.media_type(call.request.headers.get("content-type")) != yaml_body.MEDIA:
-        return call
-    return replace(call, yaml=await call.aside(lambda: yaml_body.parse_yaml(data)))
 
 
 def _form(kind: Kind, info: RequestInfo, incoming: Request) -> Representation:

@@ -33,7 +33,7 @@ import msgspec
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.request.yaml_body import ParsedYaml, parse_yaml
-from kvestigate.errors import BadRequest, UnsupportedMediaType
+from kvestigate.errors import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
 from kvestigate.kube import causes, duplicates
 from kvestigate.kube.duplicates import ONCE, Repeated
 from kvestigate.kube.schema import Problems
@@ -44,11 +44,16 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
 
 
-def decode(call: Call) -> Object:
+async def decode(call: Call) -> Object:
     """The object in the body of a create or update, checked against the path's kind and brought
-    into its stored version."""
-    media = call.request.headers.get("content-type")
-    obj, repeated = read(call.request.body, media, call.served, call.yaml)
+    into its stored version. Done beside the loop if the body is large."""
+    if is_large(call.request.body, _media(call)):
+        return await call.aside(lambda: _decoded(call))
+    return _decoded(call)
+
+
+def _decoded(call: Call) -> Object:
+    obj, repeated = _read(call.request.body, _media(call), call.served)
     if call.served.type is None:
         _check_custom_identity(obj, call)
     if obj.get("metadata") is None:
@@ -71,21 +76,29 @@ def accepted(obj: Object, call: Call, repeated: Repeated) -> Object:
         ) from None
 
 
-def parse(data: bytes, content_type: str, kind: Kind) -> Object:
-    """The object in a body."""
-    return read(data, content_type, kind)[0]
+async def read(call: Call, kind: Kind) -> tuple[Object, Repeated]:
+    """The object in the body, and the keys that the body repeats; read beside the loop if large."""
+    data, media = call.request.body, _media(call)
+    if is_large(data, media):
+        return await call.aside(lambda: _read(data, media, kind))
+    return _read(data, media, kind)
 
 
-def read(
-    data: bytes, content_type: str, kind: Kind, yaml: ParsedYaml | None = None
-) -> tuple[Object, Repeated]:
-    """The object in a body, and the keys that the body repeats. `yaml`: the body, if parsed."""
-    media = media_type(content_type)
+def is_large(data: bytes, media: str) -> bool:
+    """Whether to read the body would hold others up."""
+    return media == "application/yaml" or len(data) > _LARGE
+
+
+_LARGE = 8_192
+"""Bytes of JSON or protobuf that are read at once. A few aliases in YAML may say very much."""
+
+
+def _read(data: bytes, media: str, kind: Kind) -> tuple[Object, Repeated]:
     repeated = ONCE
     if media == "application/json":
         value, repeated = _json(data, kind)
     elif media == "application/yaml":
-        value, repeated = _yaml(data, kind, yaml or parse_yaml(data))
+        value, repeated = _yaml(data, kind, parse_yaml(data))
     elif media == PROTOBUF and kind.type is not None:
         value = _protobuf(data, kind)
     else:
@@ -103,7 +116,8 @@ def read(
     return value, repeated
 
 
-def media_type(content_type: str) -> str:
+def _media(call: Call) -> str:
+    content_type = call.request.headers.get("content-type")
     return content_type.partition(";")[0].strip() or "application/json"
 
 
@@ -195,7 +209,7 @@ def _goes_on(obj: Object, known: Object) -> bool:
 
 def _as_json(call: Call) -> str:
     """The body, if it is JSON."""
-    media = media_type(call.request.headers.get("content-type"))
+    media = _media(call)
     return call.request.body.decode(errors="replace") if media == "application/json" else ""
 
 
@@ -244,13 +258,45 @@ def strictness(call: Call) -> str:
 
 def _json(data: bytes, kind: Kind) -> tuple[Any, Repeated]:
     try:
-        value = _decode(data)
-        return value, duplicates.checked(data, value)
+        return decode_json(data)
     except UnicodeDecodeError:  # as Go does, replace what is no UTF-8
         return _json(data.decode("utf-8", "replace").encode(), kind)
     except (msgspec.DecodeError, RecursionError) as error:
         why = f"couldn't get version/kind; json parse error: {json_problem(error)}"
         raise _unrecognized(kind, data, why) from None
+
+
+MOST_VALUES = 100_000
+"""Values of a body in JSON: the decoder cannot be interrupted."""
+
+
+def decode_json(data: bytes) -> tuple[Any, Repeated]:
+    """The value of a text, and the keys that the text repeats.
+
+    Raises DecodeError, UnicodeDecodeError or RecursionError if the text is not JSON.
+    """
+    check_amount(data)
+    value = _decode(data)
+    return value, duplicates.checked(data, value)
+
+
+def check_amount(data: bytes) -> None:
+    """Refuse a text in JSON that has very many values."""
+    if _has_many_values(data):
+        raise RequestEntityTooLarge(f"the request has more than {MOST_VALUES} values")
+
+
+def _has_many_values(data: bytes) -> bool:
+    """Whether there are too many commas and brackets, of which each value takes one, outside of
+    strings. Few texts have as many with those inside of strings."""
+    if len(data) <= MOST_VALUES or _separators(data) <= MOST_VALUES:
+        return False
+    plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return sum(map(_separators, plain.split(b'"')[::2])) > MOST_VALUES
+
+
+def _separators(data: bytes) -> int:
+    return data.count(b",") + data.count(b"[") + data.count(b"{")
 
 
 def json_problem(error: Exception) -> str:

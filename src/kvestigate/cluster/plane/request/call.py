@@ -21,7 +21,6 @@ from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import User
 from kvestigate.cluster.plane.request.fairness import Fairness
 from kvestigate.cluster.plane.request.negotiate import Representation
-from kvestigate.cluster.plane.request.yaml_body import ParsedYaml
 from kvestigate.cluster.plane.store.model import Change, Item, Mutation
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.store.state import PlaneState
@@ -71,8 +70,6 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The kind at the version that the client speaks."""
     notes: dict[str, str]
     """Kept in the audit log."""
-    yaml: ParsedYaml | None = None
-    """The body, if it was YAML and large."""
     warnings: list[str] = msgspec.field(default_factory=list)
     """Sent along with the answer."""
 

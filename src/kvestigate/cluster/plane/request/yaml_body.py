@@ -10,11 +10,8 @@ from typing import Any, NamedTuple
 
 from kvestigate.errors import InputError
 
-MEDIA = "application/yaml"
 MOST_VALUES = 50_000
 """Values and brackets of a body."""
-SMALL = 2_048
-"""Bytes that are parsed at once."""
 
 
 class ParsedYaml(NamedTuple):

@@ -128,6 +128,7 @@ async def _decode(call: Call) -> tuple[Object, Repeated]:
 
 async def _parse(call: Call) -> tuple[Any, Repeated]:
     data = call.request.body
+    body.check_amount(data)
     try:
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):

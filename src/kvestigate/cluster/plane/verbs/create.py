@@ -15,7 +15,7 @@ GENERATED_NAME_TRIES = 8
 async def create(call: Call) -> Response:
     call.check_write()
     for tries_left in reversed(range(GENERATED_NAME_TRIES)):
-        obj = body.decode(call)
+        obj = await body.decode(call)
         await call.breathe()
         meta = obj["metadata"]
         generate_name, generated = meta.get("generateName"), not meta.get("name")

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kvestigate.cluster.plane.model import metadata, objects
 from kvestigate.cluster.plane.model.kind import Kind, Object
-from kvestigate.cluster.plane.request.body import parse
+from kvestigate.cluster.plane.request.body import read
 from kvestigate.cluster.plane.request.call import Call, check_dry_run
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.errors import Mismatch, Missing
@@ -47,7 +47,7 @@ class Options(msgspec.Struct):
 
 
 async def delete(call: Call) -> Response:
-    options = read_options(call)
+    options = await read_options(call)
     item, removed = await remove(call, options)
     if removed and not call.kind.returns_deleted:
         resource = call.served.resource
@@ -61,7 +61,7 @@ async def delete(call: Call) -> Response:
 async def delete_collection(call: Call) -> Response:
     """Delete the objects that a list with the same query returns, one page at most."""
     query = list_options(call)
-    options = read_options(call)
+    options = await read_options(call)
     try:
         selected = await page(call, query)
     except Stale as stale:
@@ -157,12 +157,11 @@ def _finalizers(call: Call, present: list[str], options: Options) -> list[str]:
     return [*kept, added] if added else kept
 
 
-def read_options(call: Call) -> Options:
+async def read_options(call: Call) -> Options:
     """DeleteOptions from the body or else from the query; with a body, the query is ignored."""
-    data = call.request.body
     params = call.info.params
-    if data:
-        value = parse(data, call.request.headers.get("content-type"), DELETE_OPTIONS)
+    if call.request.body:
+        value, _ = await read(call, DELETE_OPTIONS)
     else:
         value = {}
         if (grace := call.info.integer("gracePeriodSeconds")) is not None:

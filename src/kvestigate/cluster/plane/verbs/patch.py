@@ -16,7 +16,7 @@ from kvestigate.cluster.plane.verbs import apply, writing
 from kvestigate.cluster.plane.verbs.update import check_name, check_version
 from kvestigate.errors import BadRequest, UnsupportedMediaType
 from kvestigate.http.message import Response
-from kvestigate.kube import causes, duplicates, patch_schema
+from kvestigate.kube import causes, patch_schema
 from kvestigate.kube.duplicates import ONCE, Repeated
 from kvestigate.kube.patches import json as json_patch
 from kvestigate.kube.patches import merge as merge_patch
@@ -42,7 +42,7 @@ async def patch(call: Call) -> Response:
     call.check_write(applies=applies)
     if applies:
         return await apply.apply(call)
-    change = read(call)
+    change = await read(call)
     await call.breathe()
 
     def alter(current: Object, item: Item) -> Object:
@@ -54,10 +54,10 @@ async def patch(call: Call) -> Response:
     return answer.one(call, item)
 
 
-def read(call: Call) -> Change:
+async def read(call: Call) -> Change:
     """The patch in the body, for objects of the call's kind."""
     media = call.request.headers.get("content-type").partition(";")[0].strip()
-    change, repeated = _decode(call, media)
+    change, repeated = await _decode(call, media)
     return Change(_applier(call, media, change), _names_version(change), repeated)
 
 
@@ -80,17 +80,21 @@ def patched(call: Call, change: Change, current: Object) -> Object:
     return call.served.to_stored(fitted)
 
 
-def _decode(call: Call, media: str) -> tuple[Any, Repeated]:
+async def _decode(call: Call, media: str) -> tuple[Any, Repeated]:
     if media not in (JSON, MERGE, STRATEGIC):
         raise UnsupportedMediaType("415: Unsupported Media Type", details={})
     data = call.request.body
     try:
-        change = msgspec.json.decode(data)
-        repeated = duplicates.checked(data, change)
+        large = body.is_large(data, media)
+        change, repeated = await _aside(call, data) if large else body.decode_json(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = body.json_problem(error)
         raise BadRequest(why if media == STRATEGIC else f"error decoding patch: {why}") from None
     return change, repeated.prefixed("json patch ") if media == JSON else repeated
+
+
+async def _aside(call: Call, data: bytes) -> tuple[Any, Repeated]:
+    return await call.aside(lambda: body.decode_json(data))
 
 
 def _applier(call: Call, media: str, change: Any) -> Callable[[Object], Any]:

@@ -28,7 +28,7 @@ Spec = dict[str, Any]
 
 async def self_subject_review(call: Call) -> Response:
     """The user that the request is made as (`kubectl auth whoami`)."""
-    body.decode(call)
+    await body.decode(call)
     review = _review(call, {})
     review["metadata"]["creationTimestamp"] = metadata.timestamp(call.clock.now())
     del review["spec"]
@@ -38,21 +38,21 @@ async def self_subject_review(call: Call) -> Response:
 
 async def self_subject_access_review(call: Call) -> Response:
     """Whether the user may make a request (`kubectl auth can-i`)."""
-    spec, metadata_problems = _access_review(call)
+    spec, metadata_problems = await _access_review(call)
     _reject_if_any(call, [*_target_problems(spec), *metadata_problems])
     return _verdict(call, spec, call.user)
 
 
 async def subject_access_review(call: Call) -> Response:
     """Whether the given user or groups may make a request."""
-    spec, metadata_problems = _access_review(call)
+    spec, metadata_problems = await _access_review(call)
     _reject_if_any(call, [*_target_problems(spec), *_subject_problems(spec), *metadata_problems])
     return _verdict(call, spec, _subject(spec))
 
 
 async def local_subject_access_review(call: Call) -> Response:
     """Whether the given user or groups may make a request in this namespace."""
-    spec, metadata_problems = _access_review(call)
+    spec, metadata_problems = await _access_review(call)
     problems = [*_target_problems(spec), *_subject_problems(spec), *metadata_problems]
     _reject_if_any(call, [*problems, *_namespace_problems(spec, call.info.namespace)])
     return _verdict(call, spec, _subject(spec))
@@ -60,7 +60,7 @@ async def local_subject_access_review(call: Call) -> Response:
 
 async def self_subject_rules_review(call: Call) -> Response:
     """The user's rules in a namespace (`kubectl auth can-i --list`)."""
-    spec = _spec(body.decode(call))
+    spec = _spec(await body.decode(call))
     namespace = spec.get("namespace", "")
     if not namespace:
         raise BadRequest("no namespace on request")
@@ -80,7 +80,7 @@ async def self_subject_rules_review(call: Call) -> Response:
 
 async def token_review(call: Call) -> Response:
     """The user of a bearer token."""
-    review = body.decode(call)
+    review = await body.decode(call)
     spec = _spec(review)
     token = spec.get("token", "")
     if not token:
@@ -121,9 +121,9 @@ def _spec(review: dict[str, Any]) -> Spec:
     return spec if isinstance(spec, dict) else {}
 
 
-def _access_review(call: Call) -> tuple[Spec, list[causes.Cause]]:
+async def _access_review(call: Call) -> tuple[Spec, list[causes.Cause]]:
     """The spec of an access review, and the problem if it has metadata, which must be empty."""
-    review = body.decode(call)
+    review = await body.decode(call)
     writing.check_namespace(call, review)
     meta = {name: value for name, value in review["metadata"].items() if value}
     meta.pop("namespace", None)

@@ -15,7 +15,7 @@ from kvestigate.kube import causes
 
 async def update(call: Call) -> Response:
     call.check_write()
-    submitted = body.decode(call)
+    submitted = await body.decode(call)
     await call.breathe()
     meta = submitted["metadata"]
     check_name(meta.get("name") or "", call.info.name)

@@ -29,7 +29,7 @@ from typing import Any
 import msgspec
 
 from kvestigate.cluster.plane.kinds.custom.formats import FORMATS, UNCHECKED
-from kvestigate.kube import causes, patterns
+from kvestigate.kube import causes, patterns, pauses
 from kvestigate.kube.causes import Cause
 
 Schema = Mapping[str, Any]
@@ -42,11 +42,13 @@ _INTEGERS = {"int32": 2**31, "int64": 2**63}
 
 def compiled(schema: Schema) -> Check:
     """The check of everything that a schema says about a value."""
+    pauses.rest_if_due()
     types, form = _types(schema), _format(schema)
     nullable = bool(schema.get("nullable"))
     checks = [made for make in _MAKERS if (made := make(schema)) is not None]
 
     def check(value: Any, path: str, found: Found) -> None:
+        pauses.rest_if_due()
         if value is None and nullable:
             return
         if types and _NAMES[type(value)] not in types:

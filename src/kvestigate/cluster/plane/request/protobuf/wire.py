@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 
+from kvestigate.kube import pauses
+
 Value = int | float | bytes
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -19,8 +21,11 @@ def fields(data: bytes) -> list[tuple[int, Value]]:
     at, end = 0, len(data)
     try:
         while at < end:
+            pauses.rest_if_due()
             tag, at = _varint(data, at) if data[at] > 0x7F else (data[at], at + 1)
             wire = tag & 7
+            if tag < 8:
+                raise Malformed(f"proto: illegal tag 0 (wire type {wire})")
             if wire == _BYTES:
                 # Most lengths are a single byte, and most fields have one.
                 size, start = _varint(data, at) if data[at] > 0x7F else (data[at], at + 1)

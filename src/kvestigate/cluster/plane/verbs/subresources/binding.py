@@ -23,7 +23,7 @@ BINDING = Kind(Resource("", "v1", "bindings", "Binding"))
 
 async def create_binding(call: Call) -> Response:
     """POST pods/NAME/binding"""
-    binding = body.decode(replace(call, served=BINDING))
+    binding = await body.decode(replace(call, served=BINDING))
     if binding["metadata"].get("name") != call.info.name:
         raise BadRequest("name in URL does not match name in Binding object")
     return await _bind(call, binding)
@@ -31,7 +31,7 @@ async def create_binding(call: Call) -> Response:
 
 async def create_legacy_binding(call: Call) -> Response:
     """POST bindings, where only the object names the pod."""
-    binding = body.decode(call)
+    binding = await body.decode(call)
     name = binding["metadata"].get("name")
     if not name:
         raise BadRequest("Name parameter required.")

@@ -34,7 +34,7 @@ BUDGETS = ("policy", "poddisruptionbudgets")
 
 async def create_eviction(call: Call) -> Response:
     """POST pods/NAME/eviction"""
-    eviction = _decode(call)
+    eviction = await _decode(call)
     options = _options(call, eviction)
     write = writing.subresource_write(call, EVICTION, eviction, dry_run=bool(options.dryRun))
     await writing.pass_admission(call, write)
@@ -45,10 +45,8 @@ async def create_eviction(call: Call) -> Response:
     return answer.made(call, CREATED)
 
 
-def _decode(call: Call) -> Object:
-    request = call.request
-    media = request.headers.get("content-type")
-    eviction, repeated = body.read(request.body, media, EVICTION, call.yaml)
+async def _decode(call: Call) -> Object:
+    eviction, repeated = await body.read(call, EVICTION)
     if eviction.get("apiVersion") == "policy/v1beta1":
         eviction["apiVersion"] = "policy/v1"  # the same fields
     if not isinstance(eviction.get("metadata"), dict):

@@ -75,7 +75,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
         return _answer(call, item, scaling)
 
     async def update(call: Call) -> Response:
-        scale = body.decode(replace(call, served=SCALE))
+        scale = await body.decode(replace(call, served=SCALE))
         check_name(scale["metadata"].get("name") or "", call.info.name)
         version = scale["metadata"].get("resourceVersion") or ""
         item = await writing.change(
@@ -94,7 +94,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
             config, repeated = await applying.read(as_scale)
             item = await _apply(call, config, repeated, scaling)
             return _answer(call, item, scaling)
-        change = patching.read(as_scale)
+        change = await patching.read(as_scale)
 
         def alter(obj: Object, item: Item) -> Object:
             scale = patching.patched(as_scale, change, _scale(obj, scaling))

@@ -34,7 +34,7 @@ _ACCOUNT_OF_POD = 4
 
 
 async def create_token(call: Call) -> Response:
-    request = body.decode(replace(call, served=TOKEN_REQUEST))
+    request = await body.decode(replace(call, served=TOKEN_REQUEST))
     writing.check_namespace(call, request)
     admitted, account = await _admitted(call, request)
     spec = admitted["spec"]
