@@ -23,7 +23,7 @@ def options_of(
     operation: Operation[Any, Any], parameters: Mapping[str, Any], defaults: Defaults
 ) -> Any:
     """The input that the parameters mean. Fields of the operator's are as by default."""
-    info = msgspec.inspect.type_info(operation.input)
+    info = _info(operation)
     document = _checked(parameters, info, "", defaults)
     try:
         return msgspec.convert(document, operation.input, dec_hook=_understood)
@@ -35,6 +35,11 @@ def options_of(
         raise ConstraintViolated(error.message, error.where or "", hint=error.hint) from None
     except UsageError as error:
         raise ConstraintViolated(error.message, "parameters", hint=error.hint) from None
+
+
+@cache
+def _info(operation: Operation[Any, Any]) -> msgspec.inspect.Type:
+    return msgspec.inspect.type_info(operation.input)
 
 
 def _understood(kind: type, value: Any) -> Any:

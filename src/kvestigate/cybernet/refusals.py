@@ -25,8 +25,16 @@ class Refused(KvestigateError):
 
     def envelope(self) -> dict[str, Any]:
         """What every front answers."""
-        message = f"{self.message}; {self.hint}" if self.hint else self.message
-        return {"error": {"code": self.code, "message": message, "reason": self.reason}}
+        message = f"{_cut(self.message)}; {self.hint}" if self.hint else _cut(self.message)
+        return {"error": {"code": self.code, "message": message, "reason": _cut(self.reason)}}
+
+
+_LONGEST = 2_000
+"""Characters of a message: it may quote what was sent."""
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
 
 
 class Malformed(Refused):

@@ -18,10 +18,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_BEFORE_FIRST = 0.002
-"""Seconds of work before the first rest: nearly all that people send is done by then."""
 _WORK, _REST = 0.0005, 0.0015
-"""Seconds from one rest to the next, and of each rest."""
+"""Seconds from one rest to the next, and of each rest. Nearly all that people send is done before
+the first rest."""
 
 
 class _Pace(threading.local):
@@ -42,7 +41,7 @@ def rest_if_due() -> None:
 @contextmanager
 def paced() -> Iterator[None]:
     """Have this thread rest."""
-    _pace.due = time.perf_counter() + _BEFORE_FIRST
+    _pace.due = time.perf_counter() + _WORK
     try:
         yield
     finally:
