@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -116,6 +117,9 @@ async def serve_http(
     async with gateway(loaded, access, via) as opened, await listening(opened, listen) as server:
         host, port = server.address
         scheme = "http" if listen.tls is None else "https"
+        # What is there now stays. Garbage collections that look at all of it take 30 ms, and a
+        # request with thousands of values causes some.
+        gc.freeze()
         announce(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
         await stop.wait()
 
