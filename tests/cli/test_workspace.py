@@ -11,6 +11,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ from kvestigate.client.connect import connect
 from kvestigate.cybernet.bodies import Answer, Room
 from kvestigate.errors import AlreadyExists, KvestigateError
 from kvestigate.node_access.reach import reach
+from kvestigate.nodeops.cordon import set_cordoned
 from kvestigate.operation import Operation
+from kvestigate.workspace.cordons import cordon_reason
 from kvestigate.workspace.lifecycle import Creation
 from kvestigate.workspace.operations import CREATE, DESTROY, FETCH, PS, RUN, SYNC
 from kvestigate.workspace.options import CreateOptions, LogsOptions
@@ -450,6 +453,33 @@ def test_a_node_is_opened_when_the_last_workspace_that_closed_it_goes(
     ok(invoke("workspace", "destroy", "--config", kept, *MEANT))
     assert cordoned(invoke), "it was closed before"
     ok(invoke("workspace", "uncordon", "node-1", "--i-understand-this-modifies-cluster"))
+
+
+def test_a_cordon_whose_workspace_was_never_made_is_told_and_taken_over(
+    invoke: Invoke, describe: Describe, cluster: HostsCluster
+) -> None:
+    """As it is after `kill -9` between the cordon and the marker, eleven minutes later."""
+    when = datetime.now(UTC) - timedelta(minutes=11)
+    reason = cordon_reason(f"{ROOT}/never", when)
+    asyncio.run(_cordon(cluster, reason))
+    shown = ok(invoke("workspace", "status"))
+    assert f"node-1: cordoned for {ROOT}/never, which was never made" in shown
+    config = describe("next")
+    ok(invoke("workspace", "create", "--config", config, *MEANT))
+    assert "never made" not in ok(invoke("workspace", "status")), "the node is in use now"
+    ok(invoke("workspace", "destroy", "--config", config, *MEANT))
+    assert not cordoned(invoke)
+    asyncio.run(_cordon(cluster, cordon_reason(f"{ROOT}/soon", datetime.now(UTC))))
+    assert "never made" not in ok(invoke("workspace", "status")), "it may be under way"
+    ok(invoke("workspace", "uncordon", "node-1", "--i-understand-this-modifies-cluster"))
+    asyncio.run(_cordon(cluster, ""))
+    assert "never made" not in ok(invoke("workspace", "status")), "this was a person"
+    ok(invoke("workspace", "uncordon", "node-1", "--i-understand-this-modifies-cluster"))
+
+
+async def _cordon(cluster: HostsCluster, reason: str) -> None:
+    async with connect(cluster.access()) as api:
+        await set_cordoned(api, "node-1", True, apply=True, reason=reason)
 
 
 def test_what_a_restart_took_is_told(invoke: Invoke, describe: Describe, on_host: OnHost) -> None:

@@ -11,6 +11,7 @@ import random
 import tarfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,17 @@ from kvestigate.aio.clock import WallClock
 from kvestigate.app.load import parse_app
 from kvestigate.app.manage import AppOptions
 from kvestigate.app.operations import DOWN, UP
+from kvestigate.client.connect import connect
 from kvestigate.cybernet.apps import Gate
 from kvestigate.cybernet.audit_log import AuditLog
 from kvestigate.cybernet.gateway import Gateway
 from kvestigate.cybernet.ledger import Book
 from kvestigate.cybernet.refusals import QuotaExceeded as Exceeded
 from kvestigate.errors import Conflict
+from kvestigate.nodeops.cordon import set_cordoned
 from kvestigate.render.encode import to_yaml
+from kvestigate.workspace.cordons import cordon_reason
+from kvestigate.workspace.lifecycle import is_cordoned
 from kvestigate_client import CybernetClient, DistributedJob, JobFailed, ShardTask
 from kvestigate_client.gateway import (
     ConflictFound,
@@ -469,7 +474,7 @@ def test_a_file_that_fits_into_no_request_arrives(
         for place in running.fetch("datasets/data", tmp_path / "back"):
             assert (place / "data" / "large.bin").read_bytes() == content
         monkeypatch.setattr("kvestigate.workspace.fetch.LARGEST_ANSWER", 1000)
-        monkeypatch.setattr("kvestigate_client.shards._PART", 1000)
+        monkeypatch.setattr("kvestigate_client.shard_files._PART", 1000)
         for path in ("datasets/data", "datasets/data/large.bin"):
             for place in running.fetch(path, tmp_path / "in-parts"):
                 found = place / path.removeprefix("datasets/")
@@ -520,6 +525,24 @@ def test_the_operator_sees_who_holds_what_and_the_ledger_is_put_right(
     assert found["repairs"] == [
         "workspace 'agent-a' on node 'node-1' was counted and is not there: it counts no longer"
     ]
+
+
+async def test_a_node_that_was_cordoned_for_nothing_is_opened_again(
+    cluster: HostsCluster, space_document: Document, tmp_path: Path
+) -> None:
+    """As it is after `kill -9` of a gateway between the cordon and the workspace's marker."""
+    config = tmp_path / "space.yaml"
+    config.write_text(to_yaml(space_document))
+    wanted = "/opt/kvestigate-workspaces/agent-never"
+    reason = cordon_reason(wanted, datetime.now(UTC) - timedelta(minutes=11))
+    async with connect(cluster.access()) as api:
+        await set_cordoned(api, "node-2", True, apply=True, reason=reason)
+        told = cluster.run("cybernet", "status", "--config", str(config), "-o", "json")
+        assert json.loads(told)["repairs"] == [
+            f"node node-2 is uncordoned: it was cordoned for workspace {wanted}, which was never "
+            "made"
+        ]
+        assert not await is_cordoned(api, "node-2")
 
 
 def test_a_workspace_that_was_abandoned_is_removed(

@@ -159,8 +159,8 @@ def test_what_a_restart_took_is_put_back() -> None:
     survey = seen(Found(PATH, marker(spec())))
     plan = plan_creation(wish(spec()), survey, cordoned=False)
     assert lines(plan) == [
-        CORDON,
         f"note in {FILE} that the node is cordoned for it",
+        CORDON,
         f"mount -t tmpfs -o size=1G,mode=755 kvestigate {PATH}/datasets",
     ]
 
@@ -328,7 +328,7 @@ def test_a_marker_is_written_anew(tmp_path: Path) -> None:
     made = spec("disk", root=str(tmp_path))
     written = marked(made)
     plan = plan_creation(wish(made), seen(Found(made.path, marker(made))), cordoned=False)
-    assert sh(plan.steps[1].script).returncode == 0
+    assert sh(plan.steps[0].script).returncode == 0
     first = written.read_text().splitlines()[0]
     assert decode(first, made.path) == marker(made, cordoned=True)
 

@@ -21,7 +21,13 @@ from kvestigate.cybernet import policy
 from kvestigate.cybernet.audit_log import AuditLog, Record, Stage, masked
 from kvestigate.cybernet.bodies import Answer, Room
 from kvestigate.cybernet.entries import Entry, check_settled
-from kvestigate.cybernet.inquiries import app_holding, capacity_of, hosts_of, ledger_of
+from kvestigate.cybernet.inquiries import (
+    app_holding,
+    capacity_of,
+    hosts_of,
+    ledger_of,
+    lift_left_cordons,
+)
 from kvestigate.cybernet.parameters import options_of, schema
 from kvestigate.cybernet.quotas import Holding, Usage, owner_of
 from kvestigate.cybernet.refusals import (
@@ -171,6 +177,7 @@ class Gateway:
     async def upkeep(self) -> Upkeep:
         """Compare the ledger with the hosts, repair it, and remove what agents have abandoned."""
         _, repairs, found = await self.ledger.reconcile()
+        repairs += await lift_left_cordons(self._access, self._via)
         expired: list[str] = []
         for entry in await self.ledger.abandoned(found):
             refusal = await self._expire(entry)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from kvestigate.app.held import HeldInPods, held_in_pods, wanted_in_pods
 from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
@@ -18,7 +20,7 @@ from kvestigate.node_access.reach import Hosts, reach
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import NodeCapacity, capacities, requested
 from kvestigate.snapshot.collect import take
-from kvestigate.workspace import lifecycle
+from kvestigate.workspace import cordons, lifecycle
 from kvestigate.workspace.running import RunState
 
 
@@ -65,6 +67,16 @@ def discovery(access: Access, via: NodeAccess, cyberspace: str) -> Discover:
         return Found(tuple(map(_real, own)), apps, answered, silent, uncounted)
 
     return discover
+
+
+async def lift_left_cordons(access: Access, via: NodeAccess) -> tuple[str, ...]:
+    """Open nodes that are cordoned for workspaces that were never made; a line for each."""
+    async with connect(access) as api:
+        try:
+            hosts = await reach(api, via)
+            return await cordons.lift(api, hosts.nodes, datetime.now(UTC))
+        except (NotFound, Forbidden):  # no hosts, or none that this gateway could have cordoned
+            return ()
 
 
 def counting(access: Access, cyberspace: str) -> CountApps:

@@ -15,7 +15,7 @@ from kvestigate.cybernet.audit_log import AuditLog
 from kvestigate.cybernet.entries import Entry
 from kvestigate.cybernet.gateway import Gateway
 from kvestigate.cybernet.http import listening
-from kvestigate.cybernet.inquiries import ledger_of
+from kvestigate.cybernet.inquiries import ledger_of, lift_left_cordons
 from kvestigate.cybernet.loading import Loaded
 from kvestigate.cybernet.mcp import McpSession, Write
 from kvestigate.cybernet.quotas import Usage
@@ -82,6 +82,7 @@ async def accounts(loaded: Loaded, access: Access, via: NodeAccess = DEFAULT) ->
     """Compare the ledger with the hosts, and put it right."""
     ledger = ledger_of(loaded.space, access, via)
     entries, repairs, found = await ledger.reconcile()
+    repairs += await lift_left_cordons(access, via)
     held = tuple(sorted(entries.values(), key=lambda entry: entry.place))
     name = loaded.space.metadata.name
     unknown = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
@@ -15,6 +15,9 @@ from kvestigate.operation import Context, param
 from kvestigate.render.blocks import Block, Tone, text
 
 _NODES = builtins.resource("nodes")
+
+CORDONED_FOR = "kvestigate.dev/cordoned-for"
+"""The annotation that says what a node is cordoned for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Cordoning:
     """Whether the node was cordoned."""
     after: bool
     applied: bool
+    reason_before: str = ""
+    """What the node said that it was cordoned for; empty if a person cordoned it."""
 
 
 async def cordon(context: Context, options: CordonOptions) -> Cordoning:
@@ -41,14 +46,23 @@ async def uncordon(context: Context, options: CordonOptions) -> Cordoning:
         return await set_cordoned(api, options.node, False, apply=context.apply)
 
 
-async def set_cordoned(api: Api, node: str, wanted: bool, *, apply: bool) -> Cordoning:
-    """Writes nothing if the node already is in the wanted state."""
+async def set_cordoned(
+    api: Api, node: str, wanted: bool, *, apply: bool, reason: str = ""
+) -> Cordoning:
+    """Writes nothing if the node already is in the wanted state.
+
+    `reason` is written on the node together with the cordon, and removed with it.
+    """
     current: Node = await get_named(api, _NODES, node, Node)
     before = current.spec.unschedulable
+    reason_before = current.metadata.annotations.get(CORDONED_FOR, "") if before else ""
     if apply and before != wanted:
         # An absent field means schedulable, and null removes it.
-        await api.patch(_NODES, node, {"spec": {"unschedulable": True if wanted else None}})
-    return Cordoning(node, before, wanted, apply)
+        patch: dict[str, Any] = {"spec": {"unschedulable": True if wanted else None}}
+        if reason or CORDONED_FOR in current.metadata.annotations:
+            patch["metadata"] = {"annotations": {CORDONED_FOR: reason or None}}
+        await api.patch(_NODES, node, patch)
+    return Cordoning(node, before, wanted, apply, reason_before)
 
 
 def cordoning_blocks(done: Cordoning) -> Sequence[Block]:

@@ -14,8 +14,9 @@ from kvestigate.errors import Conflict, KvestigateError, NotFound
 from kvestigate.kube import builtins
 from kvestigate.kube.views.core import Node
 from kvestigate.node_access.reach import Host, Hosts, reach
-from kvestigate.nodeops.cordon import set_cordoned
+from kvestigate.nodeops.cordon import Cordoning, set_cordoned
 from kvestigate.operation import Context, Isolation
+from kvestigate.workspace.cordons import LeftCordon, cordon_reason, left_cordons
 from kvestigate.workspace.devices import gpus_of
 from kvestigate.workspace.fence import Fencing, possible
 from kvestigate.workspace.gpus import Gpu, Use, anonymous, choose
@@ -86,6 +87,8 @@ class Status:
     """Node -> workspaces whose memory is gone since the node restarted; `create` makes it anew."""
     unreachable: dict[str, str]
     """Node -> why we could not look."""
+    cordons: tuple[LeftCordon, ...] = ()
+    """Nodes that stay cordoned although nobody needs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,9 @@ async def status(context: Context, options: StatusOptions) -> Status:
         hosts = await reach(api, context.via)
         chosen, unreachable = _chosen(hosts, options.nodes)
         found = await look(chosen, options.root)
-        return replace(found, unreachable=unreachable | found.unreachable)
+        for_agent = context.rules is not None
+        cordons = () if for_agent else await left_cordons(api, chosen, datetime.now(UTC))
+        return replace(found, unreachable=unreachable | found.unreachable, cordons=cordons)
 
 
 async def look(hosts: Mapping[str, Host], root: str = DEFAULT_ROOT) -> Status:
@@ -222,11 +227,12 @@ async def _closed(api: Api, host: Host, spec: WorkspaceSpec) -> AsyncIterator[bo
 
     If the block fails it is opened again, unless another workspace came that needs it closed.
     """
-    before = (await set_cordoned(api, spec.node, True, apply=True)).before
+    done = await _cordon(api, spec.node, spec.path)
     try:
-        yield before
+        # What is cordoned for another workspace is ours to open, too, once all of them are gone.
+        yield done.before and not done.reason_before
     except BaseException as failure:
-        if not before:
+        if not done.before:
             try:
                 await asyncio.shield(_open_if_unneeded(api, host, spec))
             except KvestigateError:
@@ -235,6 +241,11 @@ async def _closed(api: Api, host: Host, spec: WorkspaceSpec) -> AsyncIterator[bo
                     failure.hint = "; ".join(filter(None, (failure.hint, way_out)))
                 raise failure from None
         raise
+
+
+async def _cordon(api: Api, node: str, workspace: str) -> Cordoning:
+    reason = cordon_reason(workspace, datetime.now(UTC))
+    return await set_cordoned(api, node, True, apply=True, reason=reason)
 
 
 async def _open_if_unneeded(api: Api, host: Host, spec: WorkspaceSpec) -> None:
@@ -300,7 +311,10 @@ async def _take_back(api: Api, host: Host, begun: Sequence[Step]) -> str:
 
 async def _do(api: Api, host: Host, step: Step, script: str) -> None:
     if step.cordon is not None:
-        await set_cordoned(api, host.node, step.cordon, apply=True)
+        if step.cordon:
+            await _cordon(api, host.node, step.workspace)
+        else:
+            await set_cordoned(api, host.node, False, apply=True)
         return
     done = await attempt(staying(host), script, timeout=_STEP_SECONDS)
     if done.exit_code == TAKEN:

@@ -70,7 +70,7 @@ def plan_creation(wish: Wish, seen: Survey, *, cordoned: bool) -> Plan:
         fencing=wish.fencing,
         uid=0 if wish.fencing is Fencing.NONE else _free_user(seen),
     )
-    needed = [steps.cordon(spec.node)] if closing else []
+    needed = [steps.cordon(spec)] if closing else []
     needed += [steps.claim(marker), *_construction(marker, found, seen)]
     return Plan(spec.name, spec.node, spec.path, tuple(needed), tuple(_notes(wish)))
 
@@ -187,7 +187,8 @@ def _plan_repair(wish: Wish, marker: Marker, seen: Survey, *, cordoned: bool) ->
         )
     needed: list[Step] = []
     if marker.workspace.gpu.cordon_node and not cordoned:
-        needed += [steps.cordon(spec.node), steps.rewrite(structs.replace(marker, cordoned=True))]
+        # Noted first: a cordon that nobody knows the reason of would stay for ever.
+        needed += [steps.rewrite(structs.replace(marker, cordoned=True)), steps.cordon(spec)]
     if spec.tmpfs_path and spec.tmpfs_path not in seen.mounts:
         check_memory(spec, seen)
     needed += _construction(marker, seen.at(spec), seen)

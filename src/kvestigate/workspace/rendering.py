@@ -53,6 +53,14 @@ def status_blocks(found: Status) -> Sequence[Block]:
     for node, paths in found.lost.items():
         for path in paths:
             blocks.append(text(f"{node}: {path} is empty; a restart may have taken it", Tone.WARN))
+    blocks += [
+        text(
+            f"{cordon.node}: cordoned for {cordon.workspace}, which was never made; open the node: "
+            f"kvestigate workspace uncordon {cordon.node} --i-understand-this-modifies-cluster",
+            Tone.WARN,
+        )
+        for cordon in found.cordons
+    ]
     return [*blocks, *_unreachable(found.unreachable)]
 
 

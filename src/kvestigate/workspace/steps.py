@@ -38,11 +38,19 @@ class Step:
     where: Where = Where.HOST
     cordon: bool | None = None
     """On the cluster: whether the node is closed for pods or opened again."""
+    workspace: str = ""
+    """The directory of the workspace that the node is closed for."""
 
 
-def cordon(node: str) -> Step:
+def cordon(spec: WorkspaceSpec) -> Step:
     """What takes it back is not here: others may need the node closed by then."""
-    return Step(f"cordon node {node}", f"kubectl cordon {node}", where=Where.CLUSTER, cordon=True)
+    return Step(
+        f"cordon node {spec.node}",
+        f"kubectl cordon {spec.node}",
+        where=Where.CLUSTER,
+        cordon=True,
+        workspace=spec.path,
+    )
 
 
 def reopen(marker: Marker, all_here: Iterable[Marker]) -> Step:
