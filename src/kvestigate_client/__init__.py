@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from kvestigate_client.client import AsyncPlaneClient, PlaneClient
 from kvestigate_client.connection import Connection
+from kvestigate_client.distributed_job import DistributedJob
 from kvestigate_client.failures import PlaneError
 from kvestigate_client.fleets import AsyncFleet, Fleet
 from kvestigate_client.gateway import CybernetClient, CybernetError
 from kvestigate_client.planes import AsyncPlane, Plane
 from kvestigate_client.results import Difference, Event, FleetStatus, Snapshot, Stepped
-from kvestigate_client.shards import DistributedJob, JobFailed, ShardTask
+from kvestigate_client.shards import JobFailed, ShardTask
 
 __all__ = [
     "AsyncFleet",

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from kvestigate_client import gateway
+from kvestigate_client.distributed_job import DistributedJob
 from kvestigate_client.gateway import CybernetClient, GatewayUnreachable
-from kvestigate_client.shards import DistributedJob, NotCleanedUp
+from kvestigate_client.shards import NotCleanedUp
 
 EFFECTS = {"report.run": "read", "workspace.ps": "read", "workspace.gpus": "read"}
 Fault = Callable[["Space", str, Any], "tuple[int, dict[str, str], Any] | str | None"]
