@@ -33,12 +33,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 
 import msgspec
 
+from kvestigate.kube.keys import Key as Key
+from kvestigate.kube.keys import Named as Named
+from kvestigate.kube.keys import key_of as key_of
 from kvestigate.kube.sharing import Pool
-from kvestigate.kube.views.meta import Metadata
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -47,33 +49,7 @@ _YOUNG = 1024
 and then hardly ever: what they have in common with others is worth looking for only then."""
 
 
-class Named(Protocol):
-    """A view that a cache can keep: it knows which object it is of."""
-
-    @property
-    def metadata(self) -> Metadata: ...
-
-
 V = TypeVar("V", bound=Named)
-
-
-class Key(NamedTuple):
-    """Which object: what queues hold and caches are asked for."""
-
-    namespace: str
-    """Empty for what is not in a namespace."""
-    name: str
-
-    def sibling(self, name: str) -> Key:
-        """The key of another object in the same namespace."""
-        return Key(self.namespace, name)
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
-
-
-def key_of(view: Named) -> Key:
-    return Key(view.metadata.namespace, view.metadata.name)
 
 
 class Change(msgspec.Struct, Generic[V], frozen=True):

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from kvestigate.cluster.scheduler.decision import Decider, NoFit, Placement, enough_nodes
-from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.preemption import Preemption, preempt
-from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.kube.feasibility.pods import PodFacts
+from kvestigate.kube.feasibility.state import ClusterState
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod
 from tests.cluster.scheduler.oracle import REQUIRED, feasible

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.queue import LONGEST_PARKED, Place, PodQueue, Waiting
+from kvestigate.kube.feasibility.pods import PodFacts
 from kvestigate.kube.views.meta import Metadata
 from kvestigate.kube.views.pods import Pod, PodSpec
 from tests.virtual_clock import VirtualClock

@@ -10,9 +10,9 @@ from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.cluster.scheduler.runtime import Scheduler
-from kvestigate.cluster.scheduler.volumes import SELECTED_NODE
 from kvestigate.errors import to_status
 from kvestigate.http.message import Request, Response
+from kvestigate.kube.feasibility.volumes import SELECTED_NODE
 from tests.bed import Object, Objects
 from tests.cluster.scheduler.conftest import Bed, condition, node, pod, scheduling
 from tests.cluster.scheduler.scenarios import claim, on, storage_class, taint, uses, volume

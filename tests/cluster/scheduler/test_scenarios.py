@@ -9,9 +9,9 @@ import pytest
 
 from kvestigate.client.cache import key_of
 from kvestigate.cluster.scheduler.decision import Decider, Placement
-from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.preemption import refuse
-from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.kube.feasibility.pods import PodFacts
+from kvestigate.kube.feasibility.state import ClusterState
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget

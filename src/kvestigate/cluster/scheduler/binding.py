@@ -10,9 +10,9 @@ from kvestigate.aio.clock import Clock
 from kvestigate.client.api import PODS, Api, PatchType
 from kvestigate.client.cache import Key
 from kvestigate.cluster.scheduler.following import CLAIMS, VOLUMES, Follower
-from kvestigate.cluster.scheduler.pods import PodFacts
-from kvestigate.cluster.scheduler.state import ClusterState
-from kvestigate.cluster.scheduler.volumes import SELECTED_NODE, Plan
+from kvestigate.kube.feasibility.pods import PodFacts
+from kvestigate.kube.feasibility.state import ClusterState
+from kvestigate.kube.feasibility.volumes import SELECTED_NODE, Plan
 from kvestigate.kube.times import text
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 
-from kvestigate.cluster.scheduler import selection
-from kvestigate.cluster.scheduler.framework import Judge, Rejection
-from kvestigate.cluster.scheduler.nodes import NodeState
-from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.registry import DEFAULT, Profile
-from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.kube.feasibility import selection
+from kvestigate.kube.feasibility.filters import first_rejection, judges_of
+from kvestigate.kube.feasibility.framework import Judge, Rejection
+from kvestigate.kube.feasibility.nodes import NodeState
+from kvestigate.kube.feasibility.pods import PodFacts
+from kvestigate.kube.feasibility.state import ClusterState
 
 _ENOUGH_NODES = 100
 """Fewer feasible nodes than this are never enough to choose from."""
@@ -125,18 +126,11 @@ class Decider:
     # -- parts -----------------------------------------------------------------------------------
 
     def _judges(self, pod: PodFacts, state: ClusterState) -> list[Judge] | Rejection:
-        judges: list[Judge] = []
-        for plugin in self._profile.filters:
-            verdict = plugin.judge(pod, state)
-            if isinstance(verdict, Rejection):
-                return verdict
-            if verdict is not None:
-                judges.append(verdict)
-        return judges
+        return judges_of(pod, state, self._profile.filters)
 
     def _rejection(self, pod: PodFacts, node: NodeState, state: ClusterState) -> Rejection | None:
         judges = self._judges(pod, state)
-        return judges if isinstance(judges, Rejection) else _first_rejection(judges, node)
+        return judges if isinstance(judges, Rejection) else first_rejection(judges, node)
 
     def _in_turn(self, state: ClusterState) -> list[NodeState]:
         """All nodes, from where the last search ended."""
@@ -152,7 +146,7 @@ class Decider:
         feasible: list[NodeState] = []
         rejections: dict[str, Rejection] = {}
         for node in nodes:
-            rejection = _first_rejection(judges, node)
+            rejection = first_rejection(judges, node)
             if rejection is None and node.name in state.nominated:
                 rejection = self.fits(pod, node, state)
             if rejection is not None:
@@ -186,14 +180,6 @@ def enough_nodes(total: int) -> int:
         return total
     share = max(5, 50 - total // 125)
     return max(_ENOUGH_NODES, total * share // 100)
-
-
-def _first_rejection(judges: list[Judge], node: NodeState) -> Rejection | None:
-    for judge in judges:
-        rejection = judge(node)
-        if rejection is not None:
-            return rejection
-    return None
 
 
 def _expected(pod: PodFacts, node: str, state: ClusterState) -> list[PodFacts]:

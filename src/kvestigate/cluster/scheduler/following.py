@@ -9,9 +9,9 @@ from typing import Any
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.cache import Change, Key
 from kvestigate.client.informer import Informer
-from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.queue import PodQueue
-from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.kube.feasibility.pods import PodFacts
+from kvestigate.kube.feasibility.state import ClusterState
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Namespace, Node
 from kvestigate.kube.views.meta import PartialObject

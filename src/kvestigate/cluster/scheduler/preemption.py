@@ -32,11 +32,11 @@ from datetime import UTC, datetime
 from random import Random
 
 from kvestigate.cluster.scheduler.decision import Decider, NoFit, unavailable
-from kvestigate.cluster.scheduler.framework import Rejection
-from kvestigate.cluster.scheduler.nodes import NodeState
-from kvestigate.cluster.scheduler.pods import PodFacts
-from kvestigate.cluster.scheduler.selection import label_selector
-from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.kube.feasibility.framework import Rejection
+from kvestigate.kube.feasibility.nodes import NodeState
+from kvestigate.kube.feasibility.pods import PodFacts
+from kvestigate.kube.feasibility.selection import label_selector
+from kvestigate.kube.feasibility.state import ClusterState
 from kvestigate.kube.selectors import LabelSelector
 from kvestigate.kube.views.policy import PodDisruptionBudget
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from kvestigate.aio.clock import Clock, Timer
-from kvestigate.cluster.scheduler.pods import PodFacts
+from kvestigate.kube.feasibility.pods import PodFacts
 
 FIRST_BACKOFF, LAST_BACKOFF = 1.0, 10.0
 """Seconds that a pod waits after its first and after many failures."""

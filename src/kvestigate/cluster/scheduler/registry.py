@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kvestigate.cluster.scheduler.framework import Filter, Scorer
-from kvestigate.cluster.scheduler.plugins.devices import DynamicResources
-from kvestigate.cluster.scheduler.plugins.node_resources import Allocation, BalancedAllocation, Fit
-from kvestigate.cluster.scheduler.plugins.nodes import (
-    NodeAffinity,
-    NodeName,
-    NodePorts,
-    NodeUnschedulable,
-    PreferredNodes,
-    SoftTaints,
-    TaintToleration,
-)
-from kvestigate.cluster.scheduler.plugins.pod_affinity import InterPodAffinity, PreferredNeighbours
-from kvestigate.cluster.scheduler.plugins.topology_spread import EvenSpread, PodTopologySpread
-from kvestigate.cluster.scheduler.plugins.volumes import (
-    VolumeBinding,
-    VolumeRestrictions,
-)
+from kvestigate.cluster.scheduler.framework import Scorer
+from kvestigate.cluster.scheduler.plugins.node_resources import Allocation, BalancedAllocation
+from kvestigate.cluster.scheduler.plugins.nodes import PreferredNodes, SoftTaints
+from kvestigate.cluster.scheduler.plugins.pod_affinity import PreferredNeighbours
+from kvestigate.cluster.scheduler.plugins.topology_spread import EvenSpread
+from kvestigate.kube.feasibility.filters import FILTERS
+from kvestigate.kube.feasibility.framework import Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +23,6 @@ class Profile:
     """With their weights."""
 
 
-_FILTERS: tuple[Filter, ...] = (
-    NodeUnschedulable(),
-    NodeName(),
-    TaintToleration(),
-    NodeAffinity(),
-    NodePorts(),
-    Fit(),
-    VolumeRestrictions(),
-    VolumeBinding(),
-    DynamicResources(),
-    PodTopologySpread(),
-    InterPodAffinity(),
-)
-
-
 _SCORERS: tuple[tuple[Scorer, int], ...] = (
     (SoftTaints(), 3),
     (PreferredNodes(), 2),
@@ -58,4 +32,4 @@ _SCORERS: tuple[tuple[Scorer, int], ...] = (
     (BalancedAllocation(), 1),
 )
 
-DEFAULT = Profile(_FILTERS, _SCORERS)
+DEFAULT = Profile(FILTERS, _SCORERS)

@@ -23,12 +23,12 @@ from kvestigate.client.recorder import NORMAL, WARNING, News, Recorder
 from kvestigate.cluster.scheduler.binding import Writer
 from kvestigate.cluster.scheduler.decision import Decider, NoFit, Placement
 from kvestigate.cluster.scheduler.following import Follower
-from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.preemption import Preemption, Refusal, refuse
 from kvestigate.cluster.scheduler.queue import PodQueue, Waiting
 from kvestigate.cluster.scheduler.registry import DEFAULT
-from kvestigate.cluster.scheduler.state import ClusterState
-from kvestigate.cluster.scheduler.volumes import Claims, Plan, claims_of, plan
+from kvestigate.kube.feasibility.pods import PodFacts
+from kvestigate.kube.feasibility.state import ClusterState
+from kvestigate.kube.feasibility.volumes import Claims, Plan, claims_of, plan
 from kvestigate.kube.views.pods import Pod
 
 _log = logging.getLogger(__name__)

@@ -1,1 +1,1 @@
-"""The plugins of the scheduler, which `scheduler.registry` lists. All are Pure."""
+"""The scorers of the scheduler, which `scheduler.registry` lists. All are Pure."""

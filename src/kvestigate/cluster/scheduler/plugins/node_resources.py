@@ -1,56 +1,16 @@
-"""Requests must fit; of the nodes where they do, empty and balanced ones are better."""
+"""Of the nodes where requests fit, empty and balanced ones are better."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvestigate.cluster.scheduler.framework import MAX_SCORE, Grade, Judge, Rejection
-from kvestigate.cluster.scheduler.nodes import NodeState
-from kvestigate.cluster.scheduler.pods import PodFacts
-from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.cluster.scheduler.framework import MAX_SCORE, Grade
+from kvestigate.kube.feasibility.nodes import NodeState
+from kvestigate.kube.feasibility.pods import PodFacts
+from kvestigate.kube.feasibility.state import ClusterState
 from kvestigate.kube.requests import CPU, MEMORY
 
-_FIRST = (CPU, MEMORY, "ephemeral-storage")
 _HALF = MAX_SCORE // 2
-
-
-class Fit:
-    name = "NodeResourcesFit"
-
-    def judge(self, pod: PodFacts, state: ClusterState) -> Judge:
-        wanted = [
-            (resource, amount)
-            for resource, amount in sorted(pod.requests.items(), key=_position)
-            if amount > 0
-        ]
-
-        def judge(node: NodeState) -> Rejection | None:
-            allocatable, requested = node.allocatable, node.requested
-            if len(node.pods) < node.room:
-                for resource, amount in wanted:
-                    if amount > allocatable.get(resource, 0) - requested.get(resource, 0):
-                        break
-                else:
-                    return None
-            return _explain(node, wanted)
-
-        return judge
-
-
-def _explain(node: NodeState, wanted: list[tuple[str, int]]) -> Rejection:
-    reasons = ["Too many pods"] if len(node.pods) >= node.room else []
-    resolvable = True
-    for resource, amount in wanted:
-        allocatable = node.allocatable.get(resource, 0)
-        if amount > allocatable - node.requested.get(resource, 0):
-            reasons.append(f"Insufficient {resource}")
-            resolvable = resolvable and amount <= allocatable
-    return Rejection(Fit.name, tuple(reasons), resolvable)
-
-
-def _position(item: tuple[str, int]) -> tuple[int, str]:
-    resource = item[0]
-    return (_FIRST.index(resource) if resource in _FIRST else len(_FIRST), resource)
 
 
 class Allocation:

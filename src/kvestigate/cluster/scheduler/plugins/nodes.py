@@ -1,70 +1,17 @@
-"""Plugins that look at the node alone: its name, cordon, taints, labels and host ports."""
+"""Nodes that suit a pod better by their taints and labels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvestigate.cluster.scheduler.framework import Grade, Judge, Rejection, in_proportion
-from kvestigate.cluster.scheduler.nodes import NodeState
-from kvestigate.cluster.scheduler.pods import PodFacts
-from kvestigate.cluster.scheduler.selection import node_term
-from kvestigate.cluster.scheduler.state import ClusterState
-from kvestigate.kube.eligibility import tolerates, untolerated
-from kvestigate.kube.views.core import Taint
-
-HARD = ("NoSchedule", "NoExecute")
-"""Effects of taints that keep pods away."""
-_CORDONED = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
-
-
-class NodeUnschedulable:
-    """Cordoned nodes take only pods that tolerate it."""
-
-    name = "NodeUnschedulable"
-    _rejection = Rejection(name, ("node(s) were unschedulable",), resolvable=False)
-
-    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
-        if any(tolerates(toleration, _CORDONED) for toleration in pod.pod.spec.tolerations):
-            return None
-        return self._judge
-
-    def _judge(self, node: NodeState) -> Rejection | None:
-        return self._rejection if node.node.spec.unschedulable else None
-
-
-class NodeName:
-    """A pod that names its node gets no other."""
-
-    name = "NodeName"
-    _rejection = Rejection(name, ("node(s) didn't match the requested node name",), False)
-
-    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
-        wanted = pod.pod.spec.node_name
-        if not wanted:
-            return None
-
-        def judge(node: NodeState) -> Rejection | None:
-            return None if node.name == wanted else self._rejection
-
-        return judge
-
+from kvestigate.cluster.scheduler.framework import Grade, in_proportion
+from kvestigate.kube.eligibility import untolerated
+from kvestigate.kube.feasibility.nodes import NodeState
+from kvestigate.kube.feasibility.pods import PodFacts
+from kvestigate.kube.feasibility.selection import node_term
+from kvestigate.kube.feasibility.state import ClusterState
 
 _SOFT = "PreferNoSchedule"
-
-
-class TaintToleration:
-    """Taints keep pods away that do not tolerate them."""
-
-    name = "TaintToleration"
-    _rejection = Rejection(name, ("node(s) had untolerated taint(s)",), resolvable=False)
-
-    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
-        tolerations = pod.pod.spec.tolerations
-
-        def judge(node: NodeState) -> Rejection | None:
-            return self._rejection if untolerated(tolerations, node.taints, HARD) else None
-
-        return judge
 
 
 class SoftTaints:
@@ -80,23 +27,6 @@ class SoftTaints:
 
     def scores(self, grades: list[int]) -> list[int]:
         return in_proportion(grades, reverse=True)
-
-
-class NodeAffinity:
-    """`nodeSelector` and required node affinity: where a pod must be."""
-
-    name = "NodeAffinity"
-    _rejection = Rejection(name, ("node(s) didn't match Pod's node affinity/selector",), False)
-
-    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
-        test = pod.required_nodes
-        if test is None:
-            return None
-
-        def judge(node: NodeState) -> Rejection | None:
-            return None if test(node.name, node.labels) else self._rejection
-
-        return judge
 
 
 class PreferredNodes:
@@ -117,20 +47,3 @@ class PreferredNodes:
 
     def scores(self, grades: list[int]) -> list[int]:
         return in_proportion(grades)
-
-
-class NodePorts:
-    """Two pods cannot listen on the same port of a host."""
-
-    name = "NodePorts"
-    _rejection = Rejection(name, ("node(s) didn't have free ports for the requested pod ports",))
-
-    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
-        ports = pod.ports
-        if not ports:
-            return None
-
-        def judge(node: NodeState) -> Rejection | None:
-            return self._rejection if any(map(node.port_taken, ports)) else None
-
-        return judge

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvestigate.cluster.scheduler.pods import PodFacts, Port
+from kvestigate.kube.feasibility.pods import PodFacts, Port
 from kvestigate.kube.requests import PODS, Amounts, amounts
 from kvestigate.kube.views.core import Node, Taint
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kvestigate.client.cache import Key, key_of
-from kvestigate.cluster.scheduler.nodes import NodeState
-from kvestigate.cluster.scheduler.pods import PodFacts
-from kvestigate.cluster.scheduler.selection import label_selector, node_selector
-from kvestigate.cluster.scheduler.state import ClusterState
 from kvestigate.kube import quantities
+from kvestigate.kube.feasibility.framework import Judge, Rejection
+from kvestigate.kube.feasibility.nodes import NodeState
+from kvestigate.kube.feasibility.pods import PodFacts
+from kvestigate.kube.feasibility.selection import label_selector, node_selector
+from kvestigate.kube.feasibility.state import ClusterState
+from kvestigate.kube.keys import Key, key_of
 from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -196,3 +197,55 @@ def _allowed(kind: StorageClass, node: NodeState) -> bool:
         all(node.labels.get(item.key) in item.values for item in term.match_label_expressions)
         for term in kind.allowed_topologies
     )
+
+
+class VolumeRestrictions:
+    """A claim with the access mode ReadWriteOncePod serves one pod at a time."""
+
+    name = "VolumeRestrictions"
+    _taken = Rejection(
+        name,
+        (
+            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode"
+            " already in-use by another pod",
+        ),
+    )
+
+    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | Rejection | None:
+        exclusive = []
+        for name in pod.claims:
+            key = Key(pod.key.namespace, name)
+            claim = state.claims.get(key)
+            if claim is None:
+                return Rejection(self.name, (f'persistentvolumeclaim "{name}" not found',), False)
+            if "ReadWriteOncePod" in claim.spec.access_modes:
+                exclusive.append(key)
+        if not any(True for key in exclusive for _ in state.users_of(key)):
+            return None
+        return self._judge
+
+    def _judge(self, node: NodeState) -> Rejection:
+        return self._taken
+
+
+class VolumeBinding:
+    """A pod goes where its volumes are, or where they can be made."""
+
+    name = "VolumeBinding"
+
+    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | Rejection | None:
+        if not pod.claims:
+            return None
+        claims = claims_of(pod, state)
+        if isinstance(claims, str):
+            return Rejection(self.name, (claims,), resolvable=False)
+        return self._judge(claims, state)
+
+    def _judge(self, claims: Claims, state: ClusterState) -> Judge:
+        def judge(node: NodeState) -> Rejection | None:
+            planned = plan(claims, node, state)
+            if isinstance(planned, Trouble):
+                return Rejection(self.name, planned.reasons, resolvable=False)
+            return None
+
+        return judge

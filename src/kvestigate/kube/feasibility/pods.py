@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kvestigate.client.cache import Key, key_of
-from kvestigate.cluster.scheduler import selection
+from kvestigate.kube.feasibility import selection
+from kvestigate.kube.keys import Key, key_of
 from kvestigate.kube.requests import ASSUMED, Amounts, requests_of
 from kvestigate.kube.views.placement import PodAffinity
 from kvestigate.kube.views.pods import Pod

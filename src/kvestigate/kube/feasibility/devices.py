@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kvestigate.client.cache import Key
-from kvestigate.cluster.scheduler.framework import Judge, Rejection
-from kvestigate.cluster.scheduler.nodes import NodeState
-from kvestigate.cluster.scheduler.pods import PodFacts
-from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.kube.feasibility.framework import Judge, Rejection
+from kvestigate.kube.feasibility.nodes import NodeState
+from kvestigate.kube.feasibility.pods import PodFacts
+from kvestigate.kube.feasibility.state import ClusterState
+from kvestigate.kube.keys import Key
 
 
 class DynamicResources:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, ItemsView
 from typing import Generic, TypeVar
 
-from kvestigate.cluster.scheduler.pods import Alike
-from kvestigate.cluster.scheduler.selection import Labels
+from kvestigate.kube.feasibility.pods import Alike
+from kvestigate.kube.feasibility.selection import Labels
 
 K = TypeVar("K", bound=Hashable)
 

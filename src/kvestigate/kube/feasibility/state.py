@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from kvestigate.client.cache import Key
-from kvestigate.cluster.scheduler.indexes import Counted
-from kvestigate.cluster.scheduler.nodes import NodeState
-from kvestigate.cluster.scheduler.pods import Alike, PodFacts
-from kvestigate.cluster.scheduler.selection import Labels, Term
+from kvestigate.kube.feasibility.indexes import Counted
+from kvestigate.kube.feasibility.nodes import NodeState
+from kvestigate.kube.feasibility.pods import Alike, PodFacts
+from kvestigate.kube.feasibility.selection import Labels, Term
+from kvestigate.kube.keys import Key
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.policy import PodDisruptionBudget
