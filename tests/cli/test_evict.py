@@ -27,6 +27,8 @@ from tests.cli.conftest import Invoke
 from tests.contexts import acting
 
 FLAGS = ("--apply", "--i-understand-this-disrupts-workloads")
+FORCE = ("--force", *FLAGS)
+"""The pods here are bare: no controller recreates them."""
 A_WHILE = ("--timeout", "5s")
 """Long enough for the pods that may go, however busy the machine; one that may not waits it out."""
 PATIENCE = 30.0
@@ -118,19 +120,25 @@ def outcomes(out: str) -> dict[str, str]:
 
 @pytest.mark.usefixtures("cluster")
 def test_draining_a_node(invoke: Invoke) -> None:
-    preview = invoke("node", "drain", "node-1")
+    for flags, code in (((), 0), (FLAGS, 2)):
+        refused = invoke("node", "drain", "node-1", *flags)
+        assert refused.code == code
+        assert "no controller recreates it: it would be gone for good; add --force" in refused.out
+        assert "nothing is evicted while 2 pods would be lost: add --force" in refused.out
+    preview = invoke("node", "drain", "node-1", "--force")
     assert preview.code == 0
-    assert "would cordon node node-1 and evict 2 pods" in preview.out
+    assert "would cordon node node-1 and evict 2 pods; budgets hold back 1 of them" in preview.out
     assert "in a system namespace" in preview.out
-    assert "guarded   evict     PodDisruptionBudget guard allows 0 of 1 evictions" in preview.out
+    said = "wait, then evict   PodDisruptionBudget guard allows none until more than 1 pods are"
+    assert f"guarded   {said}" in preview.out
     assert "nothing was changed" in preview.err
     assert len(json.loads(invoke("pods", "-o", "json").out)["pods"]) == 3
 
-    done = invoke("node", "drain", "node-1", *A_WHILE, *FLAGS, "-o", "json")
+    done = invoke("node", "drain", "node-1", *A_WHILE, *FORCE, "-o", "json")
     assert outcomes(done.out) == {
         "plain": "gone",
         "guarded": "blocked",
-        "core": "skip: in a system namespace",
+        "core": "skip: in a system namespace; --include-system evicts it, too",
     }
     assert (done.code, done.err) == (6, "")
     assert "disruption budget" in done.out
@@ -141,18 +149,21 @@ def test_draining_a_node(invoke: Invoke) -> None:
 
 @pytest.mark.usefixtures("cluster")
 def test_clearing_and_evicting_leave_the_node_open(invoke: Invoke) -> None:
-    assert "would evict 1 pod\n" in invoke("evict", "-l", "app=plain").out
+    assert "would evict 1 pod\n" in invoke("evict", "-l", "app=plain", "--force").out
     for flags in ((), FLAGS):
-        nothing = invoke("evict", "-n", "nowhere", *flags)
+        unknown = invoke("evict", "-n", "defalt", *flags)
+        assert (unknown.code, unknown.out) == (5, "")
+        assert "did you mean 'default'?" in unknown.err
+        nothing = invoke("evict", "-n", "kube-public", *flags)
         assert (nothing.code, nothing.out) == (0, "no pods to evict\n")
     lost = invoke("evict", "--node", "nde-1")
     assert (lost.code, "did you mean 'node-1'?" in lost.err) == (5, True)
-    done = invoke("evict", "-l", "app=plain", "-n", "default", "--grace-period", "1", *FLAGS)
+    done = invoke("evict", "-l", "app=plain", "-n", "default", "--grace-period", "1", *FORCE)
     assert done.code == 0, done.out + done.err
     assert "1 of 1 pods evicted" in done.out
 
     system = ("--include-system", *A_WHILE)
-    whole = invoke("node", "clear", "node-1", *system, *FLAGS, "-o", "json")
+    whole = invoke("node", "clear", "node-1", *system, *FORCE, "-o", "json")
     assert outcomes(whole.out) == {"guarded": "blocked", "core": "gone"}
     assert whole.code == 6
     assert invoke("plan", "--cpu", "1").code == 0
@@ -174,7 +185,7 @@ def test_a_budget_that_gives_way_lets_the_drain_go_on(invoke: Invoke, cluster: P
             blocked.set()  # the other pod is on its way: this one was asked for and held back
 
         giving = asyncio.create_task(give_way())
-        wanted = DrainOptions(node="node-1", timeout=PATIENCE, grace_seconds=1)
+        wanted = DrainOptions(node="node-1", force=True, timeout=PATIENCE, grace_seconds=1)
         found = await drain(replace(acting(access), progress=progress), wanted)
         await giving
         return found
@@ -194,6 +205,6 @@ def test_what_is_meant_must_be_said(invoke: Invoke) -> None:
 
 @pytest.mark.usefixtures("cluster")
 def test_a_deadline_is_a_failure_of_its_own(invoke: Invoke) -> None:
-    late = invoke("evict", "-l", "app=plain", "--timeout", "0", *FLAGS)
+    late = invoke("evict", "-l", "app=plain", "--timeout", "0", *FORCE)
     assert late.code == 7, late.out
     assert "0 of 1 pods evicted" in late.out

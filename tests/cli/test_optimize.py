@@ -48,8 +48,8 @@ def test_a_plan_shows_tunables_rules_moves_and_what_comes_of_it(invoke: Invoke, 
     )
     assert (done.code, done.err) == (0, "")
     for line in (
-        "--donor-max-util:      0.3",
-        "--min-free-nodes:      2 (reported, not enforced)",
+        "--donor-max-util:         0.3",
+        "--min-free-nodes:         2 (reported, not enforced)",
         "donor:       0 < allocated / capacity < 0.3: its pods are moved away",
         "research/notebook-0   1      node-01   node-08",
         "node-08   target   4 free      4/8   6/8     +2       50% -> 75%",
@@ -278,7 +278,7 @@ def test_a_window_of_rounds_is_confident(invoke: Invoke, home: Path) -> None:
 
 
 @pytest.mark.workflow
-def test_a_plan_is_carried_out_in_waves_and_a_budget_stops_it(
+def test_a_plan_is_carried_out_in_waves_and_says_what_was_reached(
     invoke: Invoke, live: RunningFleet, home: Path
 ) -> None:
     """One story: what it leaves behind is where the next step begins."""
@@ -298,27 +298,23 @@ def test_a_plan_is_carried_out_in_waves_and_a_budget_stops_it(
     )
     preview = invoke("optimize", "apply", "--live", "--wave-size", "1")
     assert preview.code == 0
-    assert "would cordon node-01, node-02 and evict 4 pods in 4 waves of up to 1" in preview.out
-    assert "PodDisruptionBudget guard allows 0 of 2 evictions" in preview.out
+    assert "would empty node-01: move 2 pods in 2 waves of up to 1" in preview.out
+    assert "PodDisruptionBudget guard allows none until more than 2 pods are" in preview.out
     assert "nothing was changed" in preview.err
 
-    # Those that may go have to be gone by then, however busy the machine.
-    waves = ("--wave-size", "1", "--timeout", "10s", "--grace-period", "0")
-    stopped = invoke("optimize", "apply", "--live", *waves, *FLAGS, "-o", "json")
-    found = json.loads(stopped.out)
-    assert stopped.code == 6, stopped.err
-    assert found["stopped"] == 3
-    outcomes = [(it["donor"], it["wave"], it["outcome"]) for it in found["steps"]]
-    assert outcomes == [
-        ("node-01", 1, "gone"),
-        ("node-01", 2, "gone"),
-        ("node-02", 3, "blocked"),
-        ("node-02", 4, "not asked"),
+    waves = ("--wave-size", "1", "--grace-period", "0")
+    reached = invoke("optimize", "apply", "--live", *waves, *FLAGS, "-o", "json")
+    found = json.loads(reached.out)
+    assert (reached.code, found["stopped"]) == (0, ""), reached.err
+    assert [(it["donor"], it["wave"], it["outcome"]) for it in found["steps"]] == [
+        ("node-01", 1, "moved"),
+        ("node-01", 2, "moved"),
     ]
-    assert found["cordon"] == ["node-01", "node-02"]
+    assert (found["emptied"], found["empty_now"]) == (["node-01"], 1)
     live.until("deployments", lambda found: ready(found, "sweep-1", "sweep-2") == 4)
     seen = json.loads(invoke("optimize", "analyze", "--live", "-o", "json").out)
-    assert (seen["empty"], seen["nodes"][0]["closed"]) == (1, "cordoned")
+    assert seen["empty"] == 1
+    assert {it["name"] for it in seen["nodes"] if it["closed"]} == {"node-01"}
 
     # What was planned with an audit of before is not done twice.
     stale = invoke("optimize", "apply", "--audit", str(kept), "-o", "json")
@@ -327,4 +323,4 @@ def test_a_plan_is_carried_out_in_waves_and_a_budget_stops_it(
         "no longer on node-01"
     ] * 2
     spared = invoke("optimize", "apply", "--live", "--exclude-namespace", "research")
-    assert (spared.code, "no pods to evict" in spared.out) == (0, True)
+    assert (spared.code, "no pods to move" in spared.out) == (0, True)

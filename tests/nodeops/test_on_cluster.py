@@ -58,7 +58,16 @@ def test_a_drain_respects_budgets_and_goes_on_when_they_do(
 
     # Nobody here ends pods: without a grace period they are gone at once.
     drain = ("node", "drain", name, "--grace-period", "0")
-    code, done = answered(config, *drain, "--timeout", "2s", *FLAGS)
+    code, refused = answered(config, *drain, *FLAGS)
+    assert (code, refused["applied"], refused["pods"]) == (2, False, [])
+    assert {it["name"]: it["flag"] for it in refused["refused"]} == {
+        "plain": "--force",
+        "guarded": "--force",
+    }
+    assert "unschedulable" not in judge.get(f"/api/v1/nodes/{name}")["spec"]
+
+    forced = (*drain, "--force")  # no controller recreates them
+    code, done = answered(config, *forced, "--timeout", "2s", *FLAGS)
     assert {it["name"]: it["outcome"] for it in done["pods"]} == {
         "plain": "gone",
         "guarded": "blocked",
@@ -67,7 +76,7 @@ def test_a_drain_respects_budgets_and_goes_on_when_they_do(
     assert judge.get(f"/api/v1/nodes/{name}")["spec"]["unschedulable"] is True
 
     judge.merge(f"{budgets}/guard/status", {"status": {"disruptionsAllowed": 1}})
-    code, done = answered(config, *drain, *FLAGS)
+    code, done = answered(config, *forced, *FLAGS)
     assert (code, [it["outcome"] for it in done["pods"]]) == (0, ["gone"])
 
 

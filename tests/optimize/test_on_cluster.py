@@ -49,36 +49,67 @@ def create_pod(judge: Judge, namespace: str, name: str, on: str, **spec: Any) ->
     judge.merge(f"{pods}/{name}/status", {"status": {"phase": "Running"}})
 
 
-def test_a_thin_node_is_emptied_but_for_what_could_not_come_back(
+def create_stateful_set(judge: Judge, namespace: str, replicas: int) -> list[dict[str, Any]]:
+    """The owner references of its pods, which nobody makes here but the test."""
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container()]}}
+    made = judge.post(
+        f"/apis/apps/v1/namespaces/{namespace}/statefulsets",
+        {
+            "metadata": {"name": "web"},
+            "spec": {
+                "replicas": replicas,
+                "serviceName": "web",
+                "selector": {"matchLabels": labels},
+                "template": template,
+            },
+        },
+    )
+    return [{**OWNER, "uid": made["metadata"]["uid"]}]
+
+
+def test_a_donor_that_cannot_become_empty_is_not_touched(
     cluster: Cluster, judge: Judge, namespace: str
 ) -> None:
     config = cluster.admin_kubeconfig()
     thin, half = f"{namespace}-a", f"{namespace}-z"
     for name in (thin, half):
         create_node(judge, name)
-    create_pod(judge, namespace, "web-0", thin)
+    owners = create_stateful_set(judge, namespace, 9)
+    create_pod(judge, namespace, "web-0", thin, owners=owners)
     create_pod(judge, namespace, "bare", thin, owners=[])
-    for number in range(4):
-        create_pod(judge, namespace, f"busy-{number}", half)
+    for number in range(1, 5):
+        create_pod(judge, namespace, f"web-{number}", half, owners=owners)
 
     code, planned = answered(config, "optimize", "plan", "--live")
-    assert code == 0
-    assert [(it["pod"], it["target"]) for it in planned["moves"]] == [
-        ("bare", half),
-        ("web-0", half),
-    ]
-    assert planned["drained"] == [thin]
-
-    code, done = answered(config, "optimize", "apply", "--live", *FLAGS)
-    assert {it["pod"]: (it["outcome"], it["reason"]) for it in done["steps"]} == {
-        "bare": ("kept", "no controller would recreate it"),
-        "web-0": ("gone", ""),
+    assert (code, planned["moves"], planned["drained"]) == (0, [], [])
+    assert {it["pod"]: it["reason"] for it in planned["held"] if it["node"] == thin} == {
+        "bare": "no controller recreates it: it would be gone for good",
+        "web-0": f"{thin} cannot become empty",
     }
-    assert code == 6
-    left = judge.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
-    assert sorted(it["metadata"]["name"] for it in left) == [
-        "bare",
-        *(f"busy-{number}" for number in range(4)),
+    code, done = answered(config, "optimize", "apply", "--live", *FLAGS)
+    assert (code, done["steps"]) == (0, [])
+    assert "unschedulable" not in judge.get(f"/api/v1/nodes/{thin}")["spec"]
+
+
+def test_a_plan_that_stops_says_so_and_opens_the_nodes_again(
+    cluster: Cluster, judge: Judge, namespace: str
+) -> None:
+    """Nobody makes new pods here: the first eviction is the last."""
+    config = cluster.admin_kubeconfig()
+    thin, half = f"{namespace}-a", f"{namespace}-z"
+    for name in (thin, half):
+        create_node(judge, name)
+    owners = create_stateful_set(judge, namespace, 9)
+    for number, where in enumerate((thin, thin, half, half, half, half)):
+        create_pod(judge, namespace, f"web-{number}", where, owners=owners)
+
+    waves = ("--wave-size", "1", "--timeout", "1s")
+    code, done = answered(config, "optimize", "apply", "--live", *waves, *FLAGS)
+    assert (code, done["stopped"], done["emptied"]) == (6, "new pods were not placed in time", [])
+    assert [(it["pod"], it["outcome"]) for it in done["steps"]] == [
+        ("web-0", "gone"),
+        ("web-1", "not asked"),
     ]
-    assert judge.get(f"/api/v1/nodes/{thin}")["spec"]["unschedulable"]
-    assert "unschedulable" not in judge.get(f"/api/v1/nodes/{half}")["spec"]
+    for name in (thin, half):
+        assert "unschedulable" not in judge.get(f"/api/v1/nodes/{name}")["spec"]

@@ -263,10 +263,20 @@ class Api:
         return await self.patch(resource, name, body, namespace=namespace, subresource="scale")
 
     async def evict(
-        self, pod: str, *, namespace: str | None = None, grace_seconds: int | None = None
+        self,
+        pod: str,
+        *,
+        namespace: str | None = None,
+        grace_seconds: int | None = None,
+        uid: str = "",
     ) -> None:
-        """Delete a pod unless a disruption budget forbids it: `TooManyRequests`."""
-        options = {} if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
+        """Delete a pod unless a disruption budget forbids it: `TooManyRequests`.
+
+        With `uid`, only exactly that pod: `Conflict` if the name belongs to another one by now.
+        """
+        options: dict[str, Any] = {"preconditions": {"uid": uid}} if uid else {}
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",

@@ -73,6 +73,15 @@ def in_plain_words(reason: str, message: str) -> str:
     return f"no node fits: {'; '.join(_meaning(part, total) for part in parts)}"
 
 
+def about_node(reason: str) -> str:
+    """What one reason of the scheduler says of one node: `has too little free CPU`."""
+    for pattern, meaning in _MEANINGS:
+        if match := re.match(pattern, reason):
+            what = match[1].strip().rstrip(": ") if match.groups() else ""
+            return _agreeing(meaning.format(what=what), 1)
+    return f"does not fit: {reason}"
+
+
 def _meaning(part: str, total: int) -> str:
     """What one part of the scheduler's message, `4 Insufficient memory`, says."""
     part = part.partition(". ")[0].strip().rstrip(".")

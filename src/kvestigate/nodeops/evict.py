@@ -1,8 +1,9 @@
 """`evict`, `node drain` and `node clear`: evict pods through the eviction API, in waves.
 
-A wave requests the eviction of every remaining pod and waits until the evicted pods are gone. Pods
-that a PodDisruptionBudget protects are tried again in the next wave: at once if other pods went,
-otherwise when a budget changes, until the timeout. Then they are reported. Nothing is forced.
+First every selected pod gets its fate (`fates`). If one of them is refused, nothing at all is done.
+Then a wave requests the eviction of every remaining pod and waits until the evicted pods are gone.
+Pods that a PodDisruptionBudget protects are tried again in the next wave: at once if other pods
+went, otherwise when a budget changes, until the timeout. Then they are reported.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import Annotated
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
-from kvestigate.client.named import get_named
+from kvestigate.client.named import get_named, require_namespace
 from kvestigate.errors import (
+    Conflict,
     Expired,
-    Forbidden,
     KvestigateError,
     NotFound,
     TooManyRequests,
@@ -29,8 +30,9 @@ from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.nodeops.cordon import set_cordoned
-from kvestigate.nodeops.selection import Choice, EvictionTarget, Skipped, choose, held_back
+from kvestigate.nodeops.fates import Allowed, Fate, Verdict, fates
 from kvestigate.operation import NAMESPACE, Context, duration, param
+from kvestigate.snapshot import scheduling
 
 _PODS = builtins.resource("pods")
 _NODES = builtins.resource("nodes")
@@ -52,6 +54,10 @@ class DrainOptions:
     """Which pods of a node leave, and how."""
 
     node: Annotated[str, param("The node.", argument=True, metavar="NODE")]
+    force: Annotated[bool, param("Also evict pods that no controller recreates.")] = False
+    delete_emptydir_data: Annotated[
+        bool, param("Also evict pods whose emptyDir volumes lose their data.")
+    ] = False
     include_system: Annotated[bool, param("Also evict pods of system namespaces.")] = False
     grace_seconds: (
         Annotated[
@@ -70,6 +76,10 @@ class DrainOptions:
         float, duration("How long to wait for pods to terminate and for budgets.")
     ] = 300.0
 
+    @property
+    def allowed(self) -> Allowed:
+        return Allowed(self.include_system, self.force, self.delete_emptydir_data)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictOptions(DrainOptions):
@@ -84,6 +94,21 @@ class EvictOptions(DrainOptions):
 
 
 @dataclass(frozen=True, slots=True)
+class EvictionTarget:
+    """A pod to be evicted."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+
+    @classmethod
+    def of(cls, pod: Pod) -> EvictionTarget:
+        meta = pod.metadata
+        return cls(meta.namespace, meta.name, meta.uid, pod.spec.node_name)
+
+
+@dataclass(frozen=True, slots=True)
 class Departure:
     namespace: str
     name: str
@@ -91,7 +116,29 @@ class Departure:
     """`gone`, `blocked` by a budget, `failed`, `leaving` (terminating), or `not asked` (no
     eviction was requested, as in a preview)."""
     reason: str = ""
-    """The server's message; in a preview, the budget that would block the eviction."""
+    """The server's message; in a preview, what will happen to the pod."""
+    blocked: str = ""
+    """In a preview, the budget that blocks the eviction now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A pod that stays."""
+
+    namespace: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A pod because of which nothing is evicted."""
+
+    namespace: str
+    name: str
+    reason: str
+    flag: str
+    """The flag that allows its eviction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +147,19 @@ class Evictions:
     cordon: bool
     """Whether the node is cordoned first."""
     applied: bool
+    """False for a preview, and if pods are refused: then nothing was changed."""
     pods: tuple[Departure, ...]
     skipped: tuple[Skipped, ...]
+    refused: tuple[Refused, ...] = ()
 
     @property
     def nothing_to_do(self) -> bool:
-        return not self.pods and not self.cordon
+        return not self.pods and not self.cordon and not self.refused
+
+    @property
+    def flags(self) -> list[str]:
+        """What allows the evictions of all refused pods."""
+        return sorted({pod.flag for pod in self.refused}, reverse=True)
 
     def count(self, outcome: str) -> int:
         return sum(pod.outcome == outcome for pod in self.pods)
@@ -132,6 +186,8 @@ def _scope(options: DrainOptions) -> EvictOptions:
         raise UsageError("no node is given", hint="add the name of a node")
     return EvictOptions(
         node=options.node,
+        force=options.force,
+        delete_emptydir_data=options.delete_emptydir_data,
         include_system=options.include_system,
         grace_seconds=options.grace_seconds,
         timeout=options.timeout,
@@ -166,18 +222,60 @@ async def _carried_out(context: Context, options: EvictOptions, *, cordon: bool)
     async with connect(context.access) as api:
         if options.node:
             await get_named(api, _NODES, options.node, PartialObject)
-        if cordon and context.apply:
-            await set_cordoned(api, options.node, True, apply=True)
-        pods = (await api.list(_PODS, _selection(options), type=Pod)).items
-        choice = choose(pods, include_system=options.include_system)
-        held = {} if context.apply else await _held_back(api, options, choice, pods)
+        if options.namespace:
+            await require_namespace(api, options.namespace)
+        decided = await _decided(api, options, cordon=cordon)
+        if context.apply and cordon and not _refusals(decided):
+            decided = await _cordoned(api, options)
+        refused = _refusals(decided)
+        apply = context.apply and not refused
         departures = {
-            target.uid: Departure(target.namespace, target.name, UNASKED, held.get(target.uid, ""))
-            for target in choice.evict
+            fate.pod.metadata.uid: _departure(fate)
+            for fate in decided
+            if fate.verdict is Verdict.EVICT
         }
-        if context.apply:
-            await _Waves(api, options, departures, context.progress).run(choice.evict)
-    return Evictions(options.node, cordon, context.apply, tuple(departures.values()), choice.skip)
+        if apply:
+            going = [fate.pod for fate in decided if fate.verdict is Verdict.EVICT]
+            waves = _Waves(api, options, departures, context.progress)
+            await waves.run([EvictionTarget.of(pod) for pod in going])
+    skipped = tuple(
+        Skipped(fate.pod.metadata.namespace, fate.pod.metadata.name, fate.reason)
+        for fate in decided
+        if fate.verdict is Verdict.STAY
+    )
+    return Evictions(options.node, cordon, apply, tuple(departures.values()), skipped, refused)
+
+
+async def _decided(api: Api, options: EvictOptions, *, cordon: bool) -> tuple[Fate, ...]:
+    pods = (await api.list(_PODS, _selection(options), type=Pod)).items
+    closed = options.node if cordon else ""
+    return fates(pods, await scheduling.read(api), options.allowed, closed)
+
+
+async def _cordoned(api: Api, options: EvictOptions) -> tuple[Fate, ...]:
+    """Cordon the node, then decide about the pods that came before that.
+
+    If one of them is refused, nothing is to be done: the node is opened again.
+    """
+    done = await set_cordoned(api, options.node, True, apply=True)
+    decided = await _decided(api, options, cordon=True)
+    if _refusals(decided) and not done.before:
+        await set_cordoned(api, options.node, False, apply=True)
+    return decided
+
+
+def _refusals(decided: Sequence[Fate]) -> tuple[Refused, ...]:
+    return tuple(_refused(fate) for fate in decided if fate.verdict is Verdict.REFUSE)
+
+
+def _departure(fate: Fate) -> Departure:
+    meta = fate.pod.metadata
+    return Departure(meta.namespace, meta.name, UNASKED, fate.reason, fate.blocked)
+
+
+def _refused(fate: Fate) -> Refused:
+    meta = fate.pod.metadata
+    return Refused(meta.namespace, meta.name, fate.reason, fate.flag)
 
 
 def _selection(options: EvictOptions) -> Selection:
@@ -185,21 +283,8 @@ def _selection(options: EvictOptions) -> Selection:
     return Selection(options.namespace or None, labels=options.selector, fields=fields)
 
 
-async def _held_back(
-    api: Api, options: EvictOptions, choice: Choice, pods: Sequence[Pod]
-) -> dict[str, str]:
-    """The budgets that would block evictions, for a preview; empty if budgets are forbidden."""
-    going = {target.uid for target in choice.evict}
-    try:
-        where = Selection(options.namespace or None)
-        budgets = (await api.list(_BUDGETS, where, type=PodDisruptionBudget)).items
-    except Forbidden:
-        return {}
-    return held_back([pod for pod in pods if pod.metadata.uid in going], budgets)
-
-
 class _Waves:
-    """Evicts pods and writes each outcome into `found` at once, so that a timeout loses nothing."""
+    """Evicts pods and writes each outcome down at once, so that a timeout loses nothing."""
 
     def __init__(
         self,
@@ -243,10 +328,11 @@ class _Waves:
                     target.name,
                     namespace=target.namespace,
                     grace_seconds=self._options.grace_seconds,
+                    uid=target.uid,
                 )
             except TooManyRequests as error:
-                self._note(target.uid, BLOCKED, error.message)
-            except NotFound:
+                self._note(target.uid, BLOCKED, _cause(error))
+            except (NotFound, Conflict):  # a conflict: another pod has the name by now
                 self._note(target.uid, GONE)
             except KvestigateError as error:
                 self._note(target.uid, FAILED, error.message)
@@ -304,3 +390,9 @@ class _Waves:
     def _note(self, uid: str, outcome: str, reason: str = "") -> None:
         pod = self._departures[uid]
         self._departures[uid] = Departure(pod.namespace, pod.name, outcome, reason)
+
+
+def _cause(error: TooManyRequests) -> str:
+    """The server's message, and which budget says so."""
+    causes = [cause.get("message", "") for cause in error.causes]
+    return " ".join(filter(None, (error.message, *causes)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kvestigate.errors import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK, EXIT_TIMEOUT
+from kvestigate.errors import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK, EXIT_TIMEOUT, EXIT_USAGE
 from kvestigate.nodeops.cordon import (
     Cordoning,
     CordonOptions,
@@ -80,6 +80,8 @@ SCALE: Operation[ScaleOptions, Scaling] = Operation(
 
 
 def _exit_code(done: Evictions) -> int:
+    if done.refused:
+        return EXIT_USAGE
     if done.count(GONE) == len(done.pods):
         return EXIT_OK
     if done.count(LEAVING) or done.count(UNASKED):
@@ -96,10 +98,12 @@ DRAIN: Operation[DrainOptions, Evictions] = Operation(
     name="node.drain",
     summary="Cordon a node and evict its pods.",
     description=(
-        "DaemonSet, static, terminating and completed pods stay, and so do pods of system "
-        "namespaces. An eviction that a PodDisruptionBudget blocks is tried again until "
-        "--timeout. The exit code is 6 if a budget still blocks a pod then, 7 if a pod has not "
-        "terminated."
+        "The plan says of each pod what happens to it. DaemonSet, static, terminating and "
+        "completed pods stay, and so do pods of system namespaces. Pods that no controller "
+        "recreates are refused without --force, pods with emptyDir volumes without "
+        "--delete-emptydir-data; while a pod is refused, nothing is done, and the exit code is 2. "
+        "An eviction that a PodDisruptionBudget blocks is tried again until --timeout. The exit "
+        "code is 6 if a budget still blocks a pod then, 7 if a pod has not terminated."
     ),
     examples=(
         "kvestigate node drain gpu-node-7",

@@ -22,6 +22,7 @@ from kvestigate.reports import gpu, nodes
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.model import Gap
+from kvestigate.snapshot.scheduling import BUDGETS, NODES, PODS, Situation
 from kvestigate.snapshot.source import Progress
 
 _NEEDS = tuple(dict.fromkeys((*gpu.REPORT.needs, *nodes.REPORT.needs)))
@@ -90,6 +91,11 @@ async def read(
         captured_at=snapshot.captured_at,
         server=str(access.server),
     )
+
+
+def require_readable(situation: Situation) -> None:
+    """Raises Forbidden if a plan cannot be made, or what is left of one cannot be checked."""
+    situation.require((NODES, PODS, BUDGETS), "whether pods can move is unknown")
 
 
 def from_audit(text: str, name: str) -> Fleet:

@@ -1,7 +1,11 @@
 """Which pods to move so that nodes with few allocated GPUs become empty. Pure.
 
 Pods move from donors to targets. No node is both, so no pod moves to a node that is being emptied.
-The largest pods are placed first, each on the target that it fills best.
+The largest pods of a donor are placed first, each on the target that it fills best. A donor is
+emptied or not touched: one pod that cannot move, and all its pods stay.
+
+With a `Situation` every move is tried with the filters of the scheduler, in the order in which
+`optimize apply` makes it. Without one (a saved audit), only GPUs are counted.
 """
 
 from __future__ import annotations
@@ -16,9 +20,11 @@ from typing import Annotated
 
 from kvestigate.errors import UsageError, did_you_mean
 from kvestigate.kube.requests import Amounts
-from kvestigate.nodeops.selection import SYSTEM
+from kvestigate.nodeops.fates import SYSTEM
 from kvestigate.operation import param
-from kvestigate.optimize.model import Fill, Fleet, GpuNode, GpuPod, largest_first
+from kvestigate.optimize.model import NOT_READY, Fill, Fleet, GpuNode, GpuPod, largest_first
+from kvestigate.optimize.trial import Trial, immobile
+from kvestigate.snapshot.scheduling import Situation
 
 SCHEMA = "kvestigate.optimize.plan/v1"
 
@@ -49,6 +55,9 @@ class Tunables:
         tuple[str, ...],
         param("Never move these pods; * matches anything.", "--pin", metavar="NAMESPACE/PATTERN"),
     ] = ()
+    delete_emptydir_data: Annotated[
+        bool, param("Also move pods whose emptyDir volumes lose their data.")
+    ] = False
 
 
 class Role(enum.Enum):
@@ -101,10 +110,13 @@ class Consolidation:
     server: str
     tunables: Tunables
     moves: tuple[Move, ...]
+    """In the order in which they are made."""
     unplaceable: tuple[KeptPod, ...]
     """Pods that fit on no target."""
     held: tuple[KeptPod, ...]
-    """Pods that are pinned, or in an excluded or system namespace."""
+    """Pods that cannot or must not be moved, and all others of their donors."""
+    checked: bool
+    """Whether the rules of the scheduler were checked; False for a saved audit."""
     drained: tuple[str, ...]
     """Donors that the moves leave empty."""
     empty_before: int
@@ -116,23 +128,28 @@ class Consolidation:
     nodes: tuple[Projection, ...]
 
 
-def plan(fleet: Fleet, tunables: Tunables) -> Consolidation:
+def plan(fleet: Fleet, tunables: Tunables, situation: Situation | None = None) -> Consolidation:
     """The moves. Raises UsageError for a tunable that is out of range or matches nothing."""
     _check(fleet, tunables)
     roles = {node.name: role_of(node, tunables) for node in fleet.nodes}
-    targets = [_Target(node) for node in fleet.nodes if roles[node.name][0] is Role.TARGET]
+    targets = [node for node in fleet.nodes if roles[node.name][0] is Role.TARGET]
     donors = [node for node in fleet.nodes if roles[node.name][0] is Role.DONOR]
-    moves: list[Move] = []
-    unplaceable: list[KeptPod] = []
-    held: list[KeptPod] = []
-    for donor, pod in _largest_first(donors):
-        if reason := _held(pod, tunables):
-            held.append(_staying(pod, donor, reason))
-        elif target := _best(pod, donor, targets):
-            target.take(pod)
-            moves.append(Move(pod.namespace, pod.name, pod.count, donor.name, target.node.name))
-        else:
-            unplaceable.append(_staying(pod, donor, _no_room(pod, donor, targets)))
+    trial = None if situation is None else Trial(situation)
+    held = [
+        _staying(pod, donor, reason)
+        for donor in donors
+        for pod in donor.pods
+        if (reason := _held(pod, donor, tunables, trial))
+    ]
+    blocked = {pod.node for pod in held}
+    free = [donor for donor in donors if donor.name not in blocked]
+    moves, unplaceable = _best_packing(free, targets, trial)
+    emptied = {move.donor for move in moves}
+    held += _left_behind(donors, emptied, [*held, *unplaceable])
+    for donor in donors:
+        if donor.name not in emptied:
+            why = f"{roles[donor.name][1]}, but cannot become empty"
+            roles[donor.name] = Role.DONOR, why
     nodes = _projections(fleet, roles, moves)
     empty_after = sum(not node.after for node in nodes)
     return Consolidation(
@@ -141,7 +158,8 @@ def plan(fleet: Fleet, tunables: Tunables) -> Consolidation:
         tunables=tunables,
         moves=tuple(moves),
         unplaceable=tuple(unplaceable),
-        held=tuple(held),
+        held=tuple(sorted(held, key=lambda pod: (pod.node, -pod.gpus, pod.namespace, pod.pod))),
+        checked=situation is not None,
         drained=tuple(node.node for node in nodes if node.before and not node.after),
         empty_before=sum(not node.before for node in nodes),
         empty_after=empty_after,
@@ -151,9 +169,36 @@ def plan(fleet: Fleet, tunables: Tunables) -> Consolidation:
     )
 
 
-def _largest_first(donors: Iterable[GpuNode]) -> list[tuple[GpuNode, GpuPod]]:
-    pairs = [(donor, pod) for donor in donors for pod in donor.pods]
-    return sorted(pairs, key=lambda pair: (*largest_first(pair[1]), pair[0].name))
+def _best_packing(
+    donors: Sequence[GpuNode], targets: Sequence[GpuNode], trial: Trial | None
+) -> tuple[list[Move], list[KeptPod]]:
+    """Of two orders of the donors, the one that empties more of them."""
+    small = sorted(donors, key=lambda donor: (donor.stated, donor.name))
+    large = sorted(donors, key=lambda donor: (-donor.stated, donor.name))
+    found = []
+    for order in (small, large):
+        packing = _Packing(targets, trial)
+        moves, unplaceable = packing.emptied(order)
+        found.append((moves, unplaceable))
+        if trial is not None:
+            trial.undo(0)
+        if not unplaceable:
+            break
+    return max(found, key=lambda each: len({move.donor for move in each[0]}))
+
+
+def _left_behind(
+    donors: Sequence[GpuNode], emptied: set[str], named: Sequence[KeptPod]
+) -> list[KeptPod]:
+    """The other pods of donors that are not touched."""
+    known = {(pod.node, pod.namespace, pod.pod) for pod in named}
+    return [
+        _staying(pod, donor, f"{donor.name} cannot become empty")
+        for donor in donors
+        if donor.name not in emptied
+        for pod in donor.pods
+        if (donor.name, pod.namespace, pod.name) not in known
+    ]
 
 
 def role_of(node: GpuNode, tunables: Tunables) -> tuple[Role, str]:
@@ -162,6 +207,8 @@ def role_of(node: GpuNode, tunables: Tunables) -> tuple[Role, str]:
         return Role.NONE, "excluded"
     if node.fill is Fill.EMPTY:
         return Role.NONE, "already empty"
+    if node.closed == NOT_READY:
+        return Role.NONE, node.closed
     if node.share < tunables.donor_max_util:
         return Role.DONOR, f"{node.share:.0%} < {tunables.donor_max_util:.0%}"
     if node.fill is Fill.FULL:
@@ -185,15 +232,64 @@ class _Target:
     def fits(self, pod: GpuPod) -> bool:
         return all(self.room.get(name, 0) >= count for name, count in pod.gpus.items())
 
-    def take(self, pod: GpuPod) -> None:
+    def take(self, pod: GpuPod, sign: int = 1) -> None:
         for name, count in pod.gpus.items():
-            self.room[name] -= count
+            self.room[name] -= sign * count
 
 
-def _best(pod: GpuPod, donor: GpuNode, targets: Sequence[_Target]) -> _Target | None:
-    """The fitting target with the fewest free GPUs."""
-    fitting = [target for target in targets if _alike(target.node, donor) and target.fits(pod)]
-    return min(fitting, key=lambda target: (target.free, target.node.name), default=None)
+class _Packing:
+    """The targets, while one donor after the other is emptied onto them."""
+
+    def __init__(self, targets: Sequence[GpuNode], trial: Trial | None) -> None:
+        self._targets = [_Target(node) for node in targets]
+        self._trial = trial
+
+    def emptied(self, donors: Sequence[GpuNode]) -> tuple[list[Move], list[KeptPod]]:
+        """The moves of all donors that can be emptied, and of the others the pod that cannot go."""
+        moves: list[Move] = []
+        unplaceable: list[KeptPod] = []
+        for donor in donors:
+            found = self._emptied(donor)
+            if isinstance(found, KeptPod):
+                unplaceable.append(found)
+            else:
+                moves += found
+        return moves, unplaceable
+
+    def _emptied(self, donor: GpuNode) -> list[Move] | KeptPod:
+        mark = self._trial.mark if self._trial else 0
+        taken: list[tuple[GpuPod, _Target]] = []
+        for pod in sorted(donor.pods, key=largest_first):
+            target, reason = self._best(pod, donor)
+            if target is None:
+                for earlier, place in taken:
+                    place.take(earlier, -1)
+                if self._trial:
+                    self._trial.undo(mark)
+                return _staying(pod, donor, reason)
+            target.take(pod)
+            taken.append((pod, target))
+            if self._trial and (found := self._trial.pod(pod.namespace, pod.name)):
+                self._trial.move(found, target.node.name)
+        return [
+            Move(pod.namespace, pod.name, pod.count, donor.name, target.node.name)
+            for pod, target in taken
+        ]
+
+    def _best(self, pod: GpuPod, donor: GpuNode) -> tuple[_Target | None, str]:
+        """The fitting target with the fewest free GPUs, or why there is none."""
+        roomy = [
+            target for target in self._targets if _alike(target.node, donor) and target.fits(pod)
+        ]
+        if not roomy:
+            return None, _no_room(pod, donor, self._targets)
+        roomy.sort(key=lambda target: (target.free, target.node.name))
+        found = self._trial.pod(pod.namespace, pod.name) if self._trial else None
+        if self._trial is None or found is None:
+            return roomy[0], ""
+        reasons = self._trial.rejections(found, [target.node.name for target in roomy])
+        fitting = next((target for target in roomy if not reasons[target.node.name]), None)
+        return fitting, "; ".join(reasons.values())
 
 
 def _alike(target: GpuNode, donor: GpuNode) -> bool:
@@ -201,13 +297,20 @@ def _alike(target: GpuNode, donor: GpuNode) -> bool:
     return not target.model or not donor.model or target.model == donor.model
 
 
-def _held(pod: GpuPod, tunables: Tunables) -> str:
+def _held(pod: GpuPod, donor: GpuNode, tunables: Tunables, trial: Trial | None) -> str:
     if pod.namespace in tunables.exclude_namespaces:
         return f"namespace {pod.namespace} is excluded"
     if pod.namespace in SYSTEM:
         return "in a system namespace"
     pin = next((pin for pin in tunables.pins if pinned(pin, pod)), "")
-    return f"pinned by {pin}" if pin else ""
+    if pin:
+        return f"pinned by {pin}"
+    if trial is None:
+        return ""
+    found = trial.pod(pod.namespace, pod.name)
+    if found is None or found.spec.node_name != donor.name:
+        return f"no longer on {donor.name}"
+    return immobile(found, trial.situation, data=tunables.delete_emptydir_data)
 
 
 def pinned(pin: str, pod: GpuPod) -> bool:
@@ -251,7 +354,10 @@ def _projections(
 
 
 def _notes(
-    fleet: Fleet, tunables: Tunables, donors: Sequence[GpuNode], targets: Sequence[_Target]
+    fleet: Fleet,
+    tunables: Tunables,
+    donors: Sequence[GpuNode],
+    targets: Sequence[GpuNode],
 ) -> tuple[str, ...]:
     notes = []
     if donors and not targets:

@@ -21,6 +21,9 @@ class Fill(enum.Enum):
     FULL = "full"
 
 
+NOT_READY = "not ready"
+
+
 @dataclass(frozen=True, slots=True)
 class GpuPod:
     """A pod that requests GPUs."""
@@ -120,7 +123,7 @@ def fleet_of(gpus: GpuReport, nodes: NodesReport, *, captured_at: datetime, serv
 
 def _closed(ready: bool | None, schedulable: bool | None) -> str:
     if not ready:
-        return "not ready"
+        return NOT_READY
     return "" if schedulable else "cordoned"
 
 

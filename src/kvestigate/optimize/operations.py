@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from kvestigate.client.connect import connect
 from kvestigate.errors import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK, EXIT_TIMEOUT
-from kvestigate.nodeops.evict import BLOCKED, FAILED, LEAVING
+from kvestigate.nodeops.evict import FAILED, LEAVING
 from kvestigate.operation import (
     GROUP,
     Consequence,
@@ -21,7 +22,7 @@ from kvestigate.operation import (
 )
 from kvestigate.optimize import consolidation, fragmentation
 from kvestigate.optimize.apply import Application, ApplyOptions, apply
-from kvestigate.optimize.collect import FleetSource, read
+from kvestigate.optimize.collect import FleetSource, read, require_readable
 from kvestigate.optimize.consolidation import Consolidation, Tunables
 from kvestigate.optimize.fragmentation import Fragmentation
 from kvestigate.optimize.model import Fleet
@@ -30,6 +31,7 @@ from kvestigate.optimize.probe_rendering import probe_blocks
 from kvestigate.optimize.rendering import analysis_blocks, application_blocks, plan_blocks
 from kvestigate.optimize.steps import KEPT
 from kvestigate.render.blocks import Block
+from kvestigate.snapshot import scheduling
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,13 @@ async def analyze(context: Context, options: AnalyzeOptions) -> Fragmentation:
 
 
 async def plan(context: Context, options: PlanOptions) -> Consolidation:
-    return consolidation.plan(await _fleet(context, options.source), options.tunables)
+    fleet = await _fleet(context, options.source)
+    if not options.source.live:
+        return consolidation.plan(fleet, options.tunables)
+    async with connect(context.access) as api:
+        situation = await scheduling.read(api)
+    require_readable(situation)
+    return consolidation.plan(fleet, options.tunables, situation)
 
 
 async def _fleet(context: Context, source: FleetSource) -> Fleet:
@@ -72,10 +80,7 @@ def _exit_code(done: Application) -> int:
         return EXIT_FAILED
     if done.count(LEAVING):
         return EXIT_TIMEOUT
-    if done.count(BLOCKED) or done.count(KEPT):
-        return EXIT_CONFLICT
-    # A wave that had no time at all asked nobody.
-    return EXIT_TIMEOUT if done.stopped else EXIT_OK
+    return EXIT_CONFLICT if done.stopped or done.count(KEPT) else EXIT_OK
 
 
 ANALYZE: Operation[AnalyzeOptions, Fragmentation] = Operation(
@@ -100,8 +105,9 @@ PLAN: Operation[PlanOptions, Consolidation] = Operation(
     summary="Show which pods to move so that nodes become empty.",
     description=(
         "Pods of nodes below --donor-max-util move to other partial nodes: the largest pod first, "
-        "each to the fitting node with the fewest free GPUs. Pods that fit nowhere are listed and "
-        "stay. Nothing is changed."
+        "each to the fitting node with the fewest free GPUs. A node is emptied or not touched: "
+        "pods that cannot be moved are listed with the reason. With --live, every rule of the "
+        "scheduler is checked, and budgets and controllers, too. Nothing is changed."
     ),
     examples=(
         "kvestigate optimize plan --live",
@@ -144,12 +150,13 @@ PROBE: Operation[ProbeOptions, Probe] = Operation(
 
 APPLY: Operation[ApplyOptions, Application] = Operation(
     name="optimize.apply",
-    summary="Carry out a consolidation plan: cordon the donors, evict pods in waves.",
+    summary="Carry out a consolidation plan: move pods in waves until the donors are empty.",
     description=(
-        "The plan is the one of `optimize plan`. A pod that is no longer on its donor, or that "
-        "could not start on its target, is kept. PodDisruptionBudgets are respected. If a pod is "
-        "not evicted, there is no further wave. Exit code 6 if pods are kept or blocked by a "
-        "budget, 7 after --timeout."
+        "The plan is the one of `optimize plan`. While a wave is under way, all nodes on which its "
+        "pods could start are cordoned, except for their target. Before each wave the rest of the "
+        "plan is checked again; if it cannot be carried out any more, nothing further is evicted, "
+        "and nodes that are not empty are uncordoned. PodDisruptionBudgets are respected. Exit "
+        "code 6 if the goal was not reached, 7 if a pod did not terminate before --timeout."
     ),
     examples=(
         "kvestigate optimize apply --live --min-free-nodes 2",

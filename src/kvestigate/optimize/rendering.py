@@ -10,18 +10,25 @@ from kvestigate.optimize.apply import Application
 from kvestigate.optimize.consolidation import Consolidation, KeptPod, Projection, Role, Tunables
 from kvestigate.optimize.fragmentation import Fragmentation, NodeFill
 from kvestigate.optimize.model import Fill
-from kvestigate.optimize.steps import KEPT, Step
+from kvestigate.optimize.steps import KEPT, MOVED, Step
 from kvestigate.render.blocks import Block, Cell, Facts, Field, Table, Tone, table, text
 from kvestigate.render.human import counted
 
 _FILL = {Fill.EMPTY: Tone.GOOD, Fill.PARTIAL: Tone.WARN, Fill.FULL: Tone.PLAIN}
 _OUTCOME = {
-    GONE: Tone.GOOD,
+    MOVED: Tone.GOOD,
+    GONE: Tone.WARN,
     BLOCKED: Tone.WARN,
     LEAVING: Tone.WARN,
     KEPT: Tone.WARN,
     FAILED: Tone.BAD,
 }
+
+
+_UNCHECKED = (
+    "only GPUs are counted: an audit file does not have taints, affinity, volumes, budgets and "
+    "controllers; --live checks them"
+)
 
 
 def analysis_blocks(analysis: Fragmentation, source: str = "--live") -> Sequence[Block]:
@@ -81,10 +88,11 @@ def plan_blocks(plan: Consolidation) -> Sequence[Block]:
         _captured(plan.server, plan.captured_at),
         _tunables(plan.tunables),
         _rules(plan.tunables),
+        *([] if plan.checked else [text(_UNCHECKED, Tone.WARN)]),
         *(text(note, Tone.WARN) for note in plan.notes),
         _moves(plan),
         *_staying("not moved because no target fits:", plan.unplaceable),
-        *_staying("not moved because excluded or pinned:", plan.held),
+        *_staying("not moved:", plan.held),
         _projections(plan.nodes),
         text(headline(plan), Tone.GOOD if plan.moves else Tone.PLAIN),
         *_wanted(plan),
@@ -117,6 +125,7 @@ def _tunables(tunables: Tunables) -> Facts:
             ("--exclude-namespace", ", ".join(tunables.exclude_namespaces) or "-"),
             ("--exclude-node", ", ".join(tunables.exclude_nodes) or "-"),
             ("--pin", ", ".join(tunables.pins) or "-"),
+            ("--delete-emptydir-data", "yes" if tunables.delete_emptydir_data else "no"),
         )
     )
 
@@ -215,7 +224,7 @@ def application_blocks(application: Application) -> Sequence[Block]:
         Field("pod", lambda step: f"{step.namespace}/{step.pod}"),
         Field("gpus", lambda step: str(step.gpus), number=True),
         Field("from", lambda step: step.donor),
-        Field("fits on", lambda step: step.target),
+        Field("to", lambda step: step.target),
         Field("outcome", outcome),
         Field("reason", lambda step: step.reason or "-"),
     )
@@ -225,29 +234,39 @@ def application_blocks(application: Application) -> Sequence[Block]:
 
 def _did(application: Application) -> Sequence[Block]:
     if application.nothing_to_do:
-        kept = (
-            f": {counted(application.count(KEPT), 'move')} not possible now"
-            if application.steps
-            else ""
-        )
-        return [text(f"no pods to evict{kept}")]
-    donors = ", ".join(application.cordon)
+        kept = application.count(KEPT)
+        why = f": {counted(kept, 'move')} not possible now" if kept else ""
+        return [text(f"no pods to move{why}")]
     going = sum(bool(step.wave) for step in application.steps)
-    waves = f"{counted(application.waves, 'wave')} of up to {application.wave_size}"
+    donors = ", ".join(application.donors)
     if not application.applied:
-        return [text(f"would cordon {donors} and evict {counted(going, 'pod')} in {waves}")]
-    summary = f"cordoned {donors}; {application.count(GONE)} of {going} pods evicted"
+        waves = f"{counted(application.waves, 'wave')} of up to {application.wave_size}"
+        return [text(f"would empty {donors}: move {counted(going, 'pod')} in {waves}")]
+    moved = f"{application.count(MOVED)} of {going} pods moved"
+    empty = f"empty nodes {application.plan.empty_before} -> {_now(application)}"
     if application.stopped:
-        stop = f"{summary}; stopped in wave {application.stopped} of {application.waves}"
-        return [text(stop, Tone.BAD), *_open_again(application)]
-    return [text(f"{summary}, in {waves}", Tone.GOOD), *_open_again(application)]
+        promised = f"{application.plan.empty_after} were planned"
+        reached = f"goal not reached: {moved}; {empty} ({promised})"
+        return [
+            text(f"stopped: {application.stopped}", Tone.BAD),
+            text(reached, Tone.BAD),
+            *_cordoned(application),
+        ]
+    reached = f"reached: {moved}; {donors} empty; {empty}"
+    return [text(reached, Tone.GOOD), *_cordoned(application)]
 
 
-def _open_again(application: Application) -> Sequence[Block]:
+def _now(application: Application) -> str:
+    return "unknown" if application.empty_now is None else str(application.empty_now)
+
+
+def _cordoned(application: Application) -> Sequence[Block]:
     flag = "--i-understand-this-modifies-cluster"
+    if not application.emptied:
+        return [text("no node is cordoned by this command any more")]
     return [
-        text(f"to undo: kvestigate node uncordon {node} {flag}", Tone.DIM)
-        for node in application.cordon
+        text(f"{node} stays cordoned; to open it: kvestigate node uncordon {node} {flag}", Tone.DIM)
+        for node in application.emptied
     ]
 
 

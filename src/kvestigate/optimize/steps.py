@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
-from msgspec import structs
-
-from kvestigate.kube.eligibility import matches_node, untolerated
-from kvestigate.kube.requests import PODS, Amounts, requests_of
-from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod
-from kvestigate.nodeops.evict import UNASKED
-from kvestigate.nodeops.selection import choose
 from kvestigate.optimize.consolidation import Move
-from kvestigate.snapshot.capacity import is_ready
+from kvestigate.optimize.trial import Trial, gpu_pods_on, immobile
+from kvestigate.snapshot.scheduling import Situation
 
-KEPT = "kept"
-"""The outcome of a move that is not possible."""
+KEPT, MOVED = "kept", "moved"
+"""Outcomes of a move: it is not possible; the pod was evicted and its replacement has a node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,65 +27,86 @@ class Step:
     wave: int
     """From 1; 0 for a pod that is kept."""
     outcome: str
-    """The outcome of the eviction, or `kept`."""
+    """`moved`, `kept`, or the outcome of the eviction."""
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetRoom:
-    """A target node, and what is free on it after the moves before this one."""
+def obstacles(
+    moves: Sequence[Move], situation: Situation, *, data: bool, begun: bool = False
+) -> dict[Move, str]:
+    """Moves that are not possible now, with the reason: all of a donor, or none of them.
 
-    node: Node
-    room: Amounts
-
-
-def steps(
-    moves: Sequence[tuple[Move, Pod | None]], places: Mapping[str, TargetRoom], wave_size: int
-) -> Iterator[Step]:
-    """A step for each move; each move takes from the room of its target in `places`."""
-    going = 0
-    for move, pod in moves:
-        place = places.get(move.target)
-        reason = obstacle(move, pod, place)
-        if pod is not None and place is not None and not reason:
-            for name, amount in _need(pod).items():
-                place.room[name] = place.room.get(name, 0) - amount
-        wave = 0 if reason else going // wave_size + 1
-        going += not reason
-        yield Step(
-            move.namespace,
-            move.pod,
-            move.gpus,
-            move.donor,
-            move.target,
-            wave,
-            KEPT if reason else UNASKED,
-            reason,
-        )
+    The moves are tried in their order, each after the ones before it.
+    """
+    trial = Trial(situation)
+    reasons: dict[Move, str] = {}
+    for donor, group in groupby(moves, key=lambda move: move.donor):
+        going = list(group)
+        mark = trial.mark
+        found = {move: reason for move, reason in _tried(going, trial, data, begun) if reason}
+        stranger = _stranger(donor, going, situation)
+        if found or stranger:
+            trial.undo(mark)
+            why = stranger or f"{donor} cannot become empty"
+            reasons |= {move: found.get(move) or why for move in going}
+    return reasons
 
 
-def obstacle(move: Move, pod: Pod | None, place: TargetRoom | None) -> str:
-    """Why a move is not possible; empty if it is."""
-    if pod is None:
-        return f"no longer on {move.donor}"
-    protected = choose([pod]).skip
-    if protected:
-        return protected[0].reason
-    if not any(owner.controller for owner in pod.metadata.owner_references):
-        return "no controller would recreate it"
-    if place is None:
-        return f"node {move.target} no longer exists"
-    target = place.node
-    if target.spec.unschedulable or not is_ready(target):
-        return f"node {move.target} is not schedulable"
-    if not matches_node(structs.replace(pod.spec, node_name=""), target):
-        return f"node selector or affinity does not match {move.target}"
-    taints = untolerated(pod.spec.tolerations, target.spec.taints, ("NoSchedule", "NoExecute"))
-    if taints:
-        return f"taint {taints[0].key} of {move.target} is not tolerated"
-    short = [name for name, amount in _need(pod).items() if amount > place.room.get(name, 0)]
-    return f"insufficient {', '.join(short)} on {move.target}" if short else ""
+def _tried(
+    moves: Sequence[Move], trial: Trial, data: bool, begun: bool
+) -> Iterator[tuple[Move, str]]:
+    for move in moves:
+        pod = trial.pod(move.namespace, move.pod)
+        if pod is None or pod.spec.node_name != move.donor:
+            yield move, f"no longer on {move.donor}"
+            continue
+        reason = immobile(pod, trial.situation, data=data, begun=begun)
+        reason = reason or trial.rejections(pod, [move.target])[move.target]
+        if not reason:
+            trial.move(pod, move.target)
+        yield move, reason
 
 
-def _need(pod: Pod) -> Amounts:
-    return {name: amount for name, amount in {**requests_of(pod.spec), PODS: 1}.items() if amount}
+def _stranger(donor: str, moves: Sequence[Move], situation: Situation) -> str:
+    """The pod with GPUs on the donor that the plan does not move; empty if there is none."""
+    known = {(move.namespace, move.pod) for move in moves}
+    for pod in gpu_pods_on(donor, situation):
+        meta = pod.metadata
+        if (meta.namespace, meta.name) not in known and meta.deletion_timestamp is None:
+            return f"{meta.namespace}/{meta.name} on {donor} is not part of the plan"
+    return ""
+
+
+def waves(moves: Sequence[Move], situation: Situation, size: int) -> list[list[Move]]:
+    """Moves that are possible, in groups that are made at the same time.
+
+    A wave has one donor and one target. Its pods may come in any order, and no budget is asked for
+    more than it allows.
+    """
+    trial = Trial(situation)
+    found: list[list[Move]] = []
+    for _, group in groupby(moves, key=lambda move: (move.donor, move.target)):
+        wave: list[Move] = []
+        for move in group:
+            if wave and (len(wave) == size or not _together([*wave, move], trial)):
+                found.append(wave)
+                _make(wave, trial)
+                wave = []
+            wave.append(move)
+        found.append(wave)
+        _make(wave, trial)
+    return found
+
+
+def pods_of(moves: Sequence[Move], trial: Trial) -> list[Pod]:
+    pods = (trial.pod(move.namespace, move.pod) for move in moves)
+    return [pod for pod in pods if pod is not None]
+
+
+def _together(moves: Sequence[Move], trial: Trial) -> bool:
+    return trial.together(pods_of(moves, trial), moves[0].target)
+
+
+def _make(moves: Sequence[Move], trial: Trial) -> None:
+    for move, pod in zip(moves, pods_of(moves, trial), strict=True):
+        trial.move(pod, move.target)

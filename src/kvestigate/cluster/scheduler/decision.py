@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 
 from kvestigate.cluster.scheduler.registry import DEFAULT, Profile
 from kvestigate.kube.feasibility import selection
-from kvestigate.kube.feasibility.filters import first_rejection, judges_of
+from kvestigate.kube.feasibility.filters import first_rejection, judges_of, unavailable
 from kvestigate.kube.feasibility.framework import Judge, Rejection
 from kvestigate.kube.feasibility.nodes import NodeState
 from kvestigate.kube.feasibility.pods import PodFacts
@@ -52,29 +50,6 @@ class NoFit:
         if not self.total:
             return "no nodes available to schedule pods"
         return unavailable(self.total, self.everywhere, self.nodes.values(), self.elsewhere)
-
-
-def unavailable(
-    total: int,
-    everywhere: Rejection | None,
-    rejections: Iterable[Rejection],
-    elsewhere: Rejection | None,
-) -> str:
-    """`0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable.`"""
-    start = f"0/{total} nodes are available:"
-    if everywhere is not None:
-        return f"{start} {', '.join(everywhere.reasons)}."
-    counts: Counter[str] = Counter()
-    known = 0
-    for rejection in rejections:
-        counts.update(rejection.reasons)
-        known += 1
-    if elsewhere is not None and known < total:
-        for reason in elsewhere.reasons:
-            counts[reason] += total - known
-    if not counts:
-        return start
-    return f"{start} {', '.join(sorted(f'{count} {text}' for text, count in counts.items()))}."
 
 
 class Decider:

@@ -39,10 +39,12 @@ _POD_GONE = frozenset(
 )
 _POD_CAME = frozenset(("InterPodAffinity", "PodTopologySpread"))
 _NODE_GONE = frozenset(("PodTopologySpread",))
-_STORAGE = frozenset(("VolumeBinding", "VolumeRestrictions"))
+_STORAGE = frozenset(("VolumeBinding", "VolumeRestrictions", "VolumeZone"))
 _DEVICES = frozenset(("DynamicResources",))
 _NAMESPACE = frozenset(("InterPodAffinity",))
-_LABELS = frozenset(("NodeAffinity", "PodTopologySpread", "InterPodAffinity", "VolumeBinding"))
+_LABELS = frozenset(
+    ("NodeAffinity", "PodTopologySpread", "InterPodAffinity", "VolumeBinding", "VolumeZone")
+)
 _TAINTS = frozenset(("TaintToleration", "NodeUnschedulable", "PodTopologySpread"))
 _ROOM = frozenset(("NodeResourcesFit",))
 

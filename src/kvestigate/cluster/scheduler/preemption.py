@@ -31,7 +31,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
 
-from kvestigate.cluster.scheduler.decision import Decider, NoFit, unavailable
+from kvestigate.cluster.scheduler.decision import Decider, NoFit
+from kvestigate.kube.feasibility.filters import unavailable
 from kvestigate.kube.feasibility.framework import Rejection
 from kvestigate.kube.feasibility.nodes import NodeState
 from kvestigate.kube.feasibility.pods import PodFacts

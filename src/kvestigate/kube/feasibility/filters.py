@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from kvestigate.kube.feasibility.devices import DynamicResources
 from kvestigate.kube.feasibility.framework import Filter, Judge, Rejection
 from kvestigate.kube.feasibility.node_filters import (
@@ -17,7 +20,7 @@ from kvestigate.kube.feasibility.pod_affinity import InterPodAffinity
 from kvestigate.kube.feasibility.pods import PodFacts
 from kvestigate.kube.feasibility.state import ClusterState
 from kvestigate.kube.feasibility.topology_spread import PodTopologySpread
-from kvestigate.kube.feasibility.volumes import VolumeBinding, VolumeRestrictions
+from kvestigate.kube.feasibility.volumes import VolumeBinding, VolumeRestrictions, VolumeZone
 
 FILTERS: tuple[Filter, ...] = (
     NodeUnschedulable(),
@@ -28,6 +31,7 @@ FILTERS: tuple[Filter, ...] = (
     Fit(),
     VolumeRestrictions(),
     VolumeBinding(),
+    VolumeZone(),
     DynamicResources(),
     PodTopologySpread(),
     InterPodAffinity(),
@@ -55,3 +59,34 @@ def first_rejection(judges: list[Judge], node: NodeState) -> Rejection | None:
         if rejection is not None:
             return rejection
     return None
+
+
+def verdicts(pod: PodFacts, state: ClusterState) -> dict[str, Rejection | None]:
+    """Every node, with the reason why the pod cannot be there; None where it can."""
+    judges = judges_of(pod, state)
+    if isinstance(judges, Rejection):
+        return dict.fromkeys(state.nodes, judges)
+    return {name: first_rejection(judges, node) for name, node in state.nodes.items()}
+
+
+def unavailable(
+    total: int,
+    everywhere: Rejection | None,
+    rejections: Iterable[Rejection],
+    elsewhere: Rejection | None,
+) -> str:
+    """`0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable.`"""
+    start = f"0/{total} nodes are available:"
+    if everywhere is not None:
+        return f"{start} {', '.join(everywhere.reasons)}."
+    counts: Counter[str] = Counter()
+    known = 0
+    for rejection in rejections:
+        counts.update(rejection.reasons)
+        known += 1
+    if elsewhere is not None and known < total:
+        for reason in elsewhere.reasons:
+            counts[reason] += total - known
+    if not counts:
+        return start
+    return f"{start} {', '.join(sorted(f'{count} {text}' for text, count in counts.items()))}."

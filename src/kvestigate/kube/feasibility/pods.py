@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from msgspec import structs
+
 from kvestigate.kube.feasibility import selection
 from kvestigate.kube.keys import Key, key_of
 from kvestigate.kube.requests import ASSUMED, Amounts, requests_of
 from kvestigate.kube.views.placement import PodAffinity
-from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.pods import Pod, PodStatus
 
 Port = tuple[str, str, int]
 """Address, protocol and number on the host."""
@@ -129,3 +131,17 @@ class PodFacts:
             selection.pod_term(term.pod_affinity_term, namespace, self.labels, sign * term.weight)
             for term in terms
         )
+
+
+def replacement(pod: Pod) -> PodFacts:
+    """The pod that a controller creates when this one is gone: the same spec, not placed yet."""
+    return PodFacts(
+        structs.replace(
+            pod,
+            metadata=structs.replace(
+                pod.metadata, uid=f"{pod.metadata.uid}+", deletion_timestamp=None
+            ),
+            spec=structs.replace(pod.spec, node_name=""),
+            status=PodStatus(),
+        )
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kvestigate.kube import quantities
@@ -19,6 +19,15 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 _NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
 _LATER = "WaitForFirstConsumer"
+_SEVERAL = "__"
+"""Between the zones of one label of a volume."""
+_ZONES = {
+    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+"""Labels of zones and regions, each with its present name."""
 
 ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
 NONE_FREE = "node(s) didn't find available persistent volumes to bind"
@@ -249,3 +258,42 @@ class VolumeBinding:
             return None
 
         return judge
+
+
+class VolumeZone:
+    """A volume that is labelled with a zone or region is used from nodes there."""
+
+    name = "VolumeZone"
+    _rejection = Rejection(name, ("node(s) had no available volume zone",), resolvable=False)
+
+    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
+        wanted = [
+            (key, frozenset(value.split(_SEVERAL)))
+            for volume in _bound_volumes(pod, state)
+            for key, value in volume.metadata.labels.items()
+            if key in _ZONES
+        ]
+        if not wanted:
+            return None
+
+        def judge(node: NodeState) -> Rejection | None:
+            if not any(key in node.labels for key in _ZONES):
+                return None
+            if all(_in_zone(node, key, values) for key, values in wanted):
+                return None
+            return self._rejection
+
+        return judge
+
+
+def _bound_volumes(pod: PodFacts, state: ClusterState) -> Iterator[PersistentVolume]:
+    for name in pod.claims:
+        claim = state.claims.get(Key(pod.key.namespace, name))
+        volume = state.volumes.get(claim.spec.volume_name) if claim else None
+        if volume is not None:
+            yield volume
+
+
+def _in_zone(node: NodeState, key: str, values: frozenset[str]) -> bool:
+    value = node.labels.get(key) or node.labels.get(_ZONES[key])
+    return value in values

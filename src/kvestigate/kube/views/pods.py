@@ -62,12 +62,13 @@ class Presence(View, frozen=True):
 
 
 class Volume(View, frozen=True):
-    """A volume; its source is kept if that is a claim."""
+    """A volume; its source is kept if that is a claim, or data that ends with the pod."""
 
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: Presence | None = None
     """A claim made for this pod, named `POD-VOLUME`."""
+    empty_dir: Presence | None = None
 
 
 class SchedulingGate(View, frozen=True):
@@ -111,6 +112,7 @@ class PodSpec(CondensedPodSpec, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     scheduling_gates: tuple[SchedulingGate, ...] = ()
+    """Devices of dynamic resource allocation."""
     scheduler_name: str = ""
     priority: int = 0
     priority_class_name: str = ""

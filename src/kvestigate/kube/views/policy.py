@@ -15,6 +15,7 @@ class PodDisruptionBudgetSpec(View, frozen=True):
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
     selector: LabelSelector | None = None
+    unhealthy_pod_eviction_policy: str = "IfHealthyBudget"
 
 
 class PodDisruptionBudgetStatus(View, frozen=True):

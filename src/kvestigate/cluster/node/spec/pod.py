@@ -219,7 +219,7 @@ class ProjectedSource(View, frozen=True):
     default_mode: int = 0o644
 
 
-class EmptyDirSource(View, frozen=True):
+class EmptyDirSource(views.Presence, frozen=True):
     medium: str = ""
     """`Memory` for a tmpfs."""
     size_limit: str = ""
