@@ -9,6 +9,7 @@ schemas, the policy, the ledger and the record.
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import random
 import sys
@@ -135,7 +136,7 @@ def _spoil(dice: random.Random, value: dict[str, Any]) -> None:
     elif dice.random() < 0.2:
         value.pop(key, None)
     else:
-        value[key] = _value(dice, 1)
+        value[key] = copy.deepcopy(_value(dice, 1))  # what is spoiled later must not be shared
 
 
 def _object(dice: random.Random, depth: int) -> dict[str, Any]:
