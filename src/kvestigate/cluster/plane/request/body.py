@@ -1,4 +1,4 @@
-"""The request body as an object, refused the way kube-apiserver refuses it. Pure.
+"""The request body as an object, refused the way kube-apiserver refuses it.
 
 A body may be JSON, YAML or protobuf. `decode` brings it into the stored form of the kind that the
 path names, in four steps, each with its own error:
