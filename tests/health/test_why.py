@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import convert
+
 from kvestigate.health.model import Subject
-from kvestigate.health.why import Step, Why, blocks, explain
+from kvestigate.health.why import Step, Why, blocks, explain, placement_of
+from kvestigate.kube.views.core import Node
+from kvestigate.kube.views.pods import Pod
 from kvestigate.render.plain import to_text
-from tests.health.cluster_of import cluster_of
+from kvestigate.snapshot.scheduling import Situation
+from tests.health.cluster_of import NOW, cluster_of
 
 Object = dict[str, Any]
 
@@ -82,3 +87,25 @@ def test_of_many_causes_that_are_alike_a_few_are_told() -> None:
     ]  # fmt: skip
     step = why("Service", "search", BROKEN[1], *pods).story
     assert (len(step.because), step.left_out) == (3, 6)
+
+
+def test_the_decision_of_the_scheduler_is_made_again() -> None:
+    def node(name: str, **spec: Any) -> Node:
+        ready = [{"type": "Ready", "status": "True"}]
+        status = {"allocatable": {"cpu": "2", "pods": "9"}, "conditions": ready}
+        return convert({"metadata": {"name": name}, "spec": spec, "status": status}, Node)
+
+    waiting = shop("Pod", "late", spec={"containers": [
+        {"name": "main", "resources": {"requests": {"cpu": "4"}}}]})  # fmt: skip
+    taint = {"key": "gpu", "effect": "NoSchedule"}
+    nodes = [node("small"), node("tainted", taints=[taint]), node("closed", unschedulable=True)]
+    listed: dict[str, list[Any]] = {"nodes": nodes, "pods": [convert(waiting, Pod)]}
+    placement = placement_of(Situation(NOW, listed), Subject("Pod", "late", "shop"))
+    assert placement is not None
+    assert {verdict.node: verdict.reasons for verdict in placement.nodes} == {
+        "closed": ("node(s) were unschedulable",),
+        "small": ("Insufficient cpu",),
+        "tainted": ("node(s) had untolerated taint(s)",),
+    }
+    unread = Situation(NOW, listed, {"nodes": "no"})
+    assert placement_of(unread, Subject("Pod", "late", "shop")) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
 
@@ -17,20 +17,26 @@ from kvestigate.health.dependencies import dependencies
 from kvestigate.health.model import Fault, Subject
 from kvestigate.health.registry import chosen, faults
 from kvestigate.health.state import state_of
+from kvestigate.kube.feasibility.filters import verdicts
+from kvestigate.kube.feasibility.pods import PodFacts
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.operation import param
-from kvestigate.render.blocks import Block, Tone, text
+from kvestigate.render.blocks import Block, Cell, Field, Tone, table, text
 from kvestigate.render.human import counted
 from kvestigate.render.severity import Severity
 from kvestigate.reports.model import gap_line
+from kvestigate.snapshot import scheduling
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.model import Cause, Gap, Snapshot
+from kvestigate.snapshot.scheduling import Situation
 from kvestigate.snapshot.source import Progress
 
 _DEEP = 6
 """How far causes are followed; an Ingress is five steps away from the Secret of a pod."""
 _ALIKE = 3
 """How many causes of the same kind are told in full."""
+_NODES = 20
+"""How many nodes are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,25 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeVerdict:
+    """Whether a node would take the pod that waits."""
+
+    node: str
+    fits: bool
+    reasons: tuple[str, ...]
+    """Why not, in the words of kube-scheduler."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The decision of the scheduler about a pod that waits, made again."""
+
+    pod: Subject
+    nodes: tuple[NodeVerdict, ...]
+    """By name."""
+
+
+@dataclass(frozen=True, slots=True)
 class Why:
     captured_at: datetime
     """UTC."""
@@ -77,6 +102,8 @@ class Why:
     looked_at: int
     """How many objects that it depends on were checked."""
     gaps: tuple[Gap, ...]
+    placement: Placement | None = None
+    """Of the first pod in the story that is on no node."""
 
     @property
     def healthy(self) -> bool:
@@ -93,8 +120,41 @@ async def collect(access: Access, options: WhyOptions, progress: Progress | None
             namespace = found.metadata.name
         snapshot = await take(api, NEEDS, progress, namespace=namespace)
         snapshot = await with_log_lines(api, snapshot)
-    subject = Subject(resource.kind, found.metadata.name, found.metadata.namespace)
-    return explain(snapshot, subject, str(access.server))
+        subject = Subject(resource.kind, found.metadata.name, found.metadata.namespace)
+        why = explain(snapshot, subject, str(access.server))
+        waiting = _waiting(Cluster(snapshot), why.story)
+        if waiting is not None:
+            situation = await scheduling.read(api)
+            why = replace(why, placement=placement_of(situation, waiting))
+    return why
+
+
+def _waiting(cluster: Cluster, step: Step) -> Subject | None:
+    """The first pod of the story that is on no node."""
+    if step.subject.kind == "Pod":
+        pod = cluster.object(step.subject)
+        if pod is not None and not pod.spec.node_name and not pod.finished:
+            return step.subject
+    causes = (_waiting(cluster, cause) for cause in step.because)
+    return next((subject for subject in causes if subject is not None), None)
+
+
+def placement_of(situation: Situation, subject: Subject) -> Placement | None:
+    """Pure: what the filters of the scheduler say of every node; None if that is unknown."""
+    if {scheduling.NODES, scheduling.PODS} & situation.unread.keys():
+        return None
+    key = (subject.namespace, subject.name)
+    for pod in situation.pods:
+        if (pod.metadata.namespace, pod.metadata.name) == key:
+            rejections = verdicts(PodFacts(pod), situation.state())
+            return Placement(
+                subject,
+                tuple(
+                    NodeVerdict(node, rejection is None, rejection.reasons if rejection else ())
+                    for node, rejection in sorted(rejections.items())
+                ),
+            )
+    return None
 
 
 def explain(snapshot: Snapshot, subject: Subject, server: str) -> Why:
@@ -164,7 +224,24 @@ def blocks(why: Why) -> Sequence[Block]:
         return [*made, text(head, Tone.STRONG), text(verdict, Tone.GOOD)]
     story = "\n".join([head, *_lines(why.story, "  ")])
     commands = "\n".join(f"try: {command}" for command in _commands(why.story))
-    return [*made, text(story), text(commands)]
+    decision = _decision(why.placement) if why.placement is not None else []
+    return [*made, text(story), *decision, text(commands)]
+
+
+def _decision(placement: Placement) -> Sequence[Block]:
+    shown = placement.nodes[:_NODES]
+    rows = table(
+        shown,
+        Field("node", lambda row: row.node),
+        Field(
+            "would take it",
+            lambda row: Cell("yes", Tone.GOOD) if row.fits else "; ".join(row.reasons),
+        ),
+        empty="the cluster has no nodes",
+    )
+    left = len(placement.nodes) - len(shown)
+    more = [text(f"{counted(left, 'more node')}: see them with -o json", Tone.DIM)] if left else []
+    return [text(f"Nodes for {placement.pod}", Tone.STRONG), rows, *more]
 
 
 def _lines(step: Step, indent: str) -> Iterator[str]:
