@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from random import Random
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -33,6 +34,7 @@ from kvestigate.cluster.node.hosts.namespace import NamespaceHost, best_host
 from kvestigate.cluster.node.hosts.simulated import SimulatedHost
 from kvestigate.cluster.plane.front.serving import Listen, ServeOptions, Serving, serving
 from kvestigate.cluster.plane.model.request_info import ROOT
+from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, Insider, User
 from kvestigate.cluster.plane.verbs.lookup import Aggregation
 from kvestigate.cluster.scenarios.model import HostKind
 from kvestigate.cluster.scenarios.nodes import NodePlan
@@ -48,6 +50,21 @@ _KINDS: dict[type[Host], HostKind] = {
     DirectoryHost: HostKind.DIRECTORY,
     SimulatedHost: HostKind.SIMULATED,
 }
+
+
+class _Part(NamedTuple):
+    """A part of the cluster, as its requests name it."""
+
+    agent: str
+    user: User
+
+
+_MASTER = (MASTERS, AUTHENTICATED)
+_SERVER = _Part("kube-apiserver", User("system:apiserver", _MASTER))
+_CONTROLLERS = _Part("kube-controller-manager", User("system:kube-controller-manager", _MASTER))
+_KUBELETS = _Part("kubelet", User("system:nodes", _MASTER))
+_SCHEDULER = _Part("kube-scheduler", User("system:kube-scheduler", (AUTHENTICATED,)))
+"""Its rights are those that Kubernetes' default roles give it."""
 _EACH_ROUND = 8
 """Calls of the cluster's own parts between two looks at what comes in from outside."""
 
@@ -71,19 +88,19 @@ async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIter
         options = ServeOptions(cluster.plane, Listen(port=port))
         served = await stack.enter_async_context(serving(options))
         connect = _connections(served)
-        await _default_storage(connect())
-        await _serve_metrics(connect(), served.aggregation)
+        await _default_storage(connect(_SERVER))
+        await _serve_metrics(connect(_SERVER), served.aggregation)
         if (address := own_address()) is not None:
-            await advertise(connect(), address, _port(served))
-        await stack.enter_async_context(Manager(connect(), _controllers(served)))
-        await stack.enter_async_context(Scheduler(connect()))
+            await advertise(connect(_SERVER), address, _port(served))
+        await stack.enter_async_context(Manager(connect(_CONTROLLERS), _controllers(served)))
+        await stack.enter_async_context(Scheduler(connect(_SCHEDULER)))
         population = populated(cluster, shape)
         agents = [
             (plan.config, await _host(cluster, plan)) for plan in population.plans if not plan.lost
         ]
-        await stack.enter_async_context(_fleet(connect(), served, agents))
+        await stack.enter_async_context(_fleet(connect(_KUBELETS), served, agents))
         if population.manifests is not None and not cluster.seeded.exists():
-            await seed(connect(), population.manifests, population.plans, WALL.now())
+            await seed(connect(_SERVER), population.manifests, population.plans, WALL.now())
             cluster.seeded.touch()
         kinds = dict.fromkeys(_KINDS[type(host)] for _, host in agents)
         made = "+".join(kind.value for kind in kinds)
@@ -94,14 +111,19 @@ def _port(served: Serving) -> int:
     return int(served.url.rpartition(":")[2])
 
 
-def _connections(served: Serving) -> Callable[[], Api]:
-    """A connection of its own for each part, as if it were a process of its own."""
+def _connections(served: Serving) -> Callable[[_Part], Api]:
+    """A connection of its own for each part, as if it were a process of its own.
+
+    A part acts on the root plane as its own user, and holds no credential.
+    """
     turns = Turns(_EACH_ROUND)
-    headers = [
-        ("authorization", f"Bearer {served.token}"),
-        ("user-agent", "kvestigate-local"),
-    ]
-    return lambda: Api(InProcessTransport(served.handler, headers=headers, turns=turns))
+
+    def connect(part: _Part) -> Api:
+        handler = partial(served.act, Insider(ROOT, part.user))
+        headers = [("user-agent", part.agent)]
+        return Api(InProcessTransport(handler, headers=headers, turns=turns))
+
+    return connect
 
 
 async def _default_storage(api: Api) -> None:
