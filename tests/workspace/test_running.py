@@ -119,6 +119,24 @@ def place(tmp_path: Path) -> Place:
     return Place.make(tmp_path)
 
 
+def test_a_run_goes_on_though_who_starts_it_is_killed(place: Place) -> None:
+    """A gateway that is killed takes with it the shell that waits for the run to begin."""
+    os.mkfifo(place.path / "code" / "said")
+    said = os.open(place.path / "code" / "said", os.O_RDWR)
+    options = RunOptions(place.spec, "t", ("sh", "-c", "echo begun >said"))
+    script = launch_script(Launching(options, place.marker, ()))
+    before, between, _ = script.partition("read -r pid kept")
+    assert between
+    killed = sh(before + "kill -9 $$\n")
+    assert killed.returncode == -signal.SIGKILL
+    assert select.select([said], [], [], 20)[0]
+    assert os.read(said, 100) == b"begun\n"
+    os.close(said)
+    place.wait()
+    assert place.runs()["t"].exit_code == 0
+    place.start("true")
+
+
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 ODD = st.sampled_from(
     ["'", '"', "$(id)", "`id`", "\n", "\\", "a b", "*", "~", "-n", "", "\udcff", "!"]

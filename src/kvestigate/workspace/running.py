@@ -98,6 +98,8 @@ remember() {
 """
 )
 
+# Both ends of `TAG.ready` are opened to read and to write, which does not wait for the other end:
+# a run whose starter was killed meanwhile would wait for ever.
 # A run may fill the memory that its own records are in: room for how it ended is taken before.
 _WAIT = (
     _REMEMBER
@@ -105,7 +107,7 @@ _WAIT = (
 base=$1 lead=$2
 shift 2
 if ! { remember && printf "%64s\\n" - >"$base.ended"; }; then
-  echo full >"$base.ready"
+  echo full 1<>"$base.ready"
   exit 1
 fi
 setsid --wait sh -c "$lead" lead "$base" "$@"
@@ -130,10 +132,10 @@ note() {
     "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$cpu_by" "$memory_by" "$meta"
 }
 if ! { echo "$$" >"$base.pid" && remember && note >"$base.meta"; }; then
-  echo full >"$base.ready"
+  echo full 1<>"$base.ready"
   exit 1
 fi
-echo "$$ ${cpu_by:--} ${memory_by:--}" >"$base.ready"
+echo "$$ ${cpu_by:--} ${memory_by:--}" 1<>"$base.ready"
 if env --default-signal=INT,QUIT true 2>/dev/null; then
   set -- "$(command -v env)" --default-signal=INT,QUIT "$@"
 fi
@@ -238,11 +240,12 @@ flock 8
 if alive "$base"; then exit {BUSY}; fi
 for each in pid meta start ended exit ready cgroup; do rm -f "$base.$each"; done
 mkfifo "$base.ready"
+exec 7<>"$base.ready"
 cd code
 setsid --fork nohup sh -c "$wait" wait "$base" "$lead" "$meta" \\
   {command} \\
-  >"$log" 2>&1 </dev/null 8>&- 9>&-
-read -r pid kept <"$base.ready"
+  >"$log" 2>&1 </dev/null 7>&- 8>&- 9>&-
+read -r pid kept <&7
 rm "$base.ready"
 if [ "$pid" = full ]; then
   rm -f "$base.meta"
