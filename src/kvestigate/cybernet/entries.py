@@ -16,7 +16,7 @@ from msgspec import structs
 from kvestigate.cybernet import quotas
 from kvestigate.cybernet.policy import check_owner
 from kvestigate.cybernet.quotas import Holding, holder_of
-from kvestigate.cybernet.refusals import NoSuchThing, Unavailable
+from kvestigate.cybernet.refusals import RETRY_SECONDS, NoSuchThing, Unavailable
 from kvestigate.cybernet.spec import QuotaSpec
 from kvestigate.errors import KvestigateError
 
@@ -142,11 +142,13 @@ def check_settled(entry: Entry, now: float) -> None:
     """Unavailable while another request makes or removes it."""
     if entry.stage is not Stage.HELD and now - entry.renewed < STALE:
         doing = "made" if entry.stage is Stage.MAKING else "removed"
-        raise Unavailable(
+        refusal = Unavailable(
             f"workspace {entry.name!r} is being {doing} by another request",
             "ledger",
             hint="try again",
         )
+        refusal.retry_after = RETRY_SECONDS
+        raise refusal
 
 
 def borrowing(
