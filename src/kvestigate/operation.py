@@ -228,6 +228,8 @@ class RunRules:
     """Memory that a run may take; empty: as much as there is."""
     processes: int = 4096
     """Processes and threads that a workspace may have."""
+    infiniband: bool = False
+    """Whether runs may use the host's InfiniBand devices."""
 
 
 def touches_nothing(_: object) -> Touched:

@@ -329,7 +329,8 @@ def _quotas(value: Any) -> QuotaSpec:
 
 
 def _runs(value: Any) -> RunRules:
-    fields = _fields(value, "runs", ("isolation", "cpu", "memory", "processes"))
+    names = ("isolation", "cpu", "memory", "processes", "infiniband")
+    fields = _fields(value, "runs", names)
     known = tuple(it.value for it in Isolation)
     isolation = text(fields.get("isolation", Isolation.REQUIRED), "runs.isolation")
     if isolation not in known:
@@ -347,7 +348,8 @@ def _runs(value: Any) -> RunRules:
             error.message.replace("limits.", "runs.", 1), hint='write cpu: "8", memory: 64Gi'
         ) from None
     processes = _count(fields.get("processes", RunRules().processes), "runs.processes")
-    return RunRules(Isolation(isolation), **amounts, processes=processes)
+    infiniband = _boolean(fields.get("infiniband", False), "runs.infiniband")
+    return RunRules(Isolation(isolation), **amounts, processes=processes, infiniband=infiniband)
 
 
 def _leases(value: Any) -> LeaseSpec:

@@ -46,13 +46,16 @@ _ETC = (
     "ld.so.conf ld.so.conf.d localtime magic mime.types nsswitch.conf nvidia OpenCL passwd pki "
     "protocols python3 services ssl terminfo timezone vulkan"
 )
+_INSTANCES = "/proc/driver/nvidia-caps/mig-minors"
+"""Which device of `/dev/nvidia-caps` is for which MIG instance of which GPU: `gpu0/gi1/access 12`.
+Those of its own GPUs are for a run. `config` and `monitor`, which are for all GPUs, are not."""
 _SYSTEM = "usr bin sbin lib lib32 lib64 libx32 opt nix"
 
 # Begins as root in namespaces of its own: the world is put together on /run, where nothing of ours
 # has to be seen any more, and becomes the root.
 _WORLD = f"""\
-root=$1 path=$2 uid=$3 gpus=$4 processes=$5
-shift 5
+root=$1 path=$2 uid=$3 gpus=$4 infiniband=$5 processes=$6
+shift 6
 world=/run
 resolver=$(readlink -f /etc/resolv.conf || :)
 servers=$(cat /etc/resolv.conf 2>/dev/null || :)
@@ -113,6 +116,9 @@ ln -s pts/ptmx dev/ptmx
 ln -s /proc/self/fd dev/fd
 device() {{
   [ -e "/dev/$1" ] || return 0
+  case $1 in
+    */*) mkdir -p "dev/${{1%/*}}" ;;
+  esac
   : >"dev/$1"
   mount --bind "/dev/$1" "dev/$1"
 }}
@@ -120,13 +126,31 @@ for name in null zero full random urandom tty; do device "$name"; done
 if [ -n "$gpus" ]; then
   for name in nvidiactl nvidia-uvm nvidia-uvm-tools; do device "$name"; done
 fi
+instances() {{
+  [ -f {_INSTANCES} ] || return 0
+  while read -r name number; do
+    case $name in
+      "gpu$1"/*) device "nvidia-caps/nvidia-cap$number" ;;
+    esac
+  done <{_INSTANCES}
+}}
 for told in /proc/driver/nvidia/gpus/*/information; do
   [ -f "$told" ] || continue
   uuid=$(sed -n 's/^GPU UUID:[[:space:]]*//p' "$told")
   case ,$gpus, in
-    *,"$uuid",*) device "nvidia$(sed -n 's/^Device Minor:[[:space:]]*//p' "$told")" ;;
+    *,"$uuid",*)
+      minor=$(sed -n 's/^Device Minor:[[:space:]]*//p' "$told")
+      device "nvidia$minor"
+      instances "$minor"
+      ;;
   esac
 done
+if [ "$infiniband" = yes ]; then
+  for each in /dev/infiniband/uverbs[0-9]* /dev/infiniband/rdma_cm; do
+    device "${{each#/dev/}}"
+  done
+  ulimit -l unlimited 2>/dev/null || :
+fi
 mount -o remount,bind,ro dev
 mount -o remount,ro .
 if pivot_root . old 2>/dev/null; then
@@ -181,14 +205,20 @@ def within(
     uid: int,
     gpus: Iterable[str] = (),
     processes: int = 4096,
+    *,
+    infiniband: bool = False,
 ) -> tuple[str, ...]:
-    """What has to stand before a command, so that it runs inside the fence of a workspace."""
+    """What has to stand before a command, so that it runs inside the fence of a workspace.
+
+    Of the host's devices it has those of these GPUs, and with `infiniband` those for RDMA; never
+    those that manage the fabric (`umad`, `issm`).
+    """
     match fencing:
         case Fencing.NONE:
             return ()
         case Fencing.USER:
             return ("sh", "-euc", _AS_USER, "fence", str(uid), str(processes))
         case Fencing.FULL:
-            shown = ",".join(gpus)
-            words = (root, path, str(uid), shown, str(processes))
+            rdma = "yes" if infiniband else "no"
+            words = (root, path, str(uid), ",".join(gpus), rdma, str(processes))
             return (*_OWN, "sh", "-euc", _WORLD, "fence", *words)

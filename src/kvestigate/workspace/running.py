@@ -166,6 +166,8 @@ class Launching:
     gpus: tuple[GpuId, ...]
     processes: int = 4096
     """How many processes and threads the user of the workspace may have."""
+    infiniband: bool = False
+    """Whether it may have the host's devices for RDMA."""
 
     @property
     def borrowed(self) -> tuple[GpuId, ...]:
@@ -183,10 +185,15 @@ class Launching:
         if self.marker.fencing is Fencing.NONE:
             return ("sh", "-c", f'{init}exec "$@"', "command", *self.options.command)
         init = f'cd "$KVESTIGATE_WORKSPACE/code"\nexport {_USER}\n{init}"$@"\nexit $?'
-        uuids = tuple(gpu.uuid for gpu in self.gpus)
         return (
             *fence.within(
-                self.marker.fencing, spec.root, spec.path, self.marker.uid, uuids, self.processes
+                self.marker.fencing,
+                spec.root,
+                spec.path,
+                self.marker.uid,
+                tuple(gpu.uuid for gpu in self.gpus),
+                self.processes,
+                infiniband=self.infiniband,
             ),
             *("sh", "-c", init, "command", *self.options.command),
         )

@@ -98,7 +98,8 @@ async def run(context: Context, options: RunOptions) -> Launch:
         gpus = choose_for_run(options.gpus, marker.gpus, known, spec.node)
         rules = context.rules or RunRules()
         options = replace(options, limits=options.limits.within(rules.cpu, rules.memory))
-        script = launch_script(Launching(options, marker, gpus, rules.processes))
+        launching = Launching(options, marker, gpus, rules.processes, rules.infiniband)
+        script = launch_script(launching)
         line = f"start {options.tag} in {spec.path}/code, log in logs/{options.tag}.log"
         plan = Plan(spec.name, spec.node, spec.path, (Step(line, script),))
         if not context.apply:
