@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 
 from kvestigate.http import sockets
@@ -22,7 +23,7 @@ class Server(Shared):
 
     def __init__(self, handler: Handler, limits: Limits, refusal: RefusalAnswer = plain) -> None:
         super().__init__(handler, limits, refusal)
-        self._listener: asyncio.Server | SecureListener
+        self._listener: asyncio.Server | SecureListener | None = None
         self.address = ("", 0)
         """Host and port of the first listening socket."""
 
@@ -45,13 +46,19 @@ class Server(Shared):
         name = self._listener.sockets[0].getsockname()
         self.address = (name[0], name[1])
 
+    async def take(self, connection: socket.socket) -> None:
+        """Serve a connection that somebody else has opened."""
+        loop = asyncio.get_running_loop()
+        await loop.connect_accepted_socket(lambda: Service(self), connection)
+
     async def close(self, grace: float = 10.0) -> None:
         """Stop accepting, finish what is being answered, end streams, close.
 
         What is not done after `grace` seconds is cut off.
         """
         self.closing = True
-        self._listener.close()
+        if self._listener is not None:
+            self._listener.close()
         tasks = {service.task for service in self.services}
         idle = {service for service in self.services if service.idle}
         for service in list(self.services):

@@ -8,7 +8,7 @@ reports for it, or nobody does, which is how the loss of a node is rehearsed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,12 +20,9 @@ from kvestigate.cluster.node.agent.agent import Agent
 from kvestigate.cluster.node.agent.feed import Feed
 from kvestigate.cluster.node.agent.registration import NODES
 from kvestigate.cluster.node.config import SELDOM, NodeConfig
-from kvestigate.cluster.node.hosts.interface import Ending, Launch, Process, RunKey
-from kvestigate.cluster.node.hosts.simulated import SimulatedHost
-from kvestigate.cluster.node.spec.environment import hostname
-from kvestigate.cluster.node.spec.pod import Pod
+from kvestigate.cluster.node.volumes.sources import Sources
+from kvestigate.cluster.workforce.recalling import RecalledHost
 from kvestigate.kube.views.core import Node
-from kvestigate.kube.views.pods import ContainerStatus
 
 ANNOTATION = "kvestigate.dev/simulate"
 _PLAIN = NodeConfig("", serves=False, workers=1, terse=True, heartbeat=SELDOM)
@@ -63,7 +60,7 @@ class Nodes:
 
     def _heard(self, change: Change[Node]) -> None:
         name = change.key.name
-        if change.new is None or not _ours(change.new):
+        if change.new is None or not is_simulated(change.new.metadata.annotations):
             agent = self._agents.pop(name, None)
             if agent is not None:
                 agent.cancel()
@@ -71,11 +68,11 @@ class Nodes:
             self._supervisor.spawn(f"start of {name}", self._found(change.new))
 
     async def _found(self, node: Node) -> None:
-        if node.metadata.name not in self._agents and _ours(node):
+        if node.metadata.name not in self._agents and is_simulated(node.metadata.annotations):
             await self._begin(_config(node), node)
 
     async def _begin(self, config: NodeConfig, found: Node | None = None) -> None:
-        host = RecalledHost(self._clock, self._feed, config.name)
+        host = RecalledHost(self._clock, self._feed, Sources(self._api), config.name)
         agent = Agent(self._api, host, config, clock=self._clock, feed=self._feed, found=found)
         ready: Ready[Agent] = Ready()
         self._agents[config.name] = self._supervisor.spawn(config.name, agent.run(ready))
@@ -86,8 +83,8 @@ MISSING_IMAGES = "kvestigate.dev/missing-images"
 """Patterns of images that the node does not find anywhere, with commas between them."""
 
 
-def _ours(node: Node) -> bool:
-    return node.metadata.annotations.get(ANNOTATION) != "false"
+def is_simulated(annotations: Mapping[str, str]) -> bool:
+    return annotations.get(ANNOTATION) != "false"
 
 
 def _config(node: Node) -> NodeConfig:
@@ -101,40 +98,3 @@ def _config(node: Node) -> NodeConfig:
         capacity=node.status.capacity,
         missing_images=tuple(filter(None, missing.split(","))),
     )
-
-
-class RecalledHost(SimulatedHost):
-    """A simulated host that finds in the pods' statuses what an earlier one ran."""
-
-    def __init__(self, clock: Clock, feed: Feed, node: str) -> None:
-        super().__init__(clock)
-        self._pods = feed
-        self._node = node
-
-    async def adopt(self) -> list[Process]:
-        processes: list[Process] = []
-        for pod in self._pods.pods_of(self._node):
-            statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
-            if not pod.finished:
-                processes += self._runs(pod, statuses)
-        return processes
-
-    def _runs(self, pod: Pod, statuses: Iterable[ContainerStatus]) -> Iterable[Process]:
-        for status in statuses:
-            container = pod.container(status.name)
-            state = status.state
-            if container is None:
-                continue
-            launch = Launch(
-                key=RunKey(pod.metadata.uid, status.name, status.restart_count),
-                argv=(*container.command, *container.args),
-                env={variable.name: variable.value for variable in container.env},
-                hostname=hostname(pod),
-            )
-            # What waits to be restarted shows in the last state how it ended.
-            over = state.terminated or (state.waiting and status.last_state.terminated)
-            if state.running is not None and state.running.started_at is not None:
-                yield self.resume(launch, state.running.started_at.timestamp())
-            elif over and over.started_at is not None and over.finished_at is not None:
-                ended = Ending(over.exit_code, at=over.finished_at.timestamp())
-                yield self.resume(launch, over.started_at.timestamp(), ended)

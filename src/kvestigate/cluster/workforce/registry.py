@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from msgspec.structs import replace
 
@@ -26,6 +27,7 @@ from kvestigate.cluster.plane.tenancy.planes import Planes
 from kvestigate.cluster.plane.tenancy.stepping import MOST_SECONDS, StepResult
 from kvestigate.cluster.plane.tenancy.timing import Timing, timing_of
 from kvestigate.cluster.workforce.direct import DirectTransport
+from kvestigate.cluster.workforce.kubelets import SimulatedKubelets
 from kvestigate.cluster.workforce.plane_workers import Connect, PlaneWorkers, WorkerOptions
 from kvestigate.cluster.workforce.step import SLICE, Slices, Step
 from kvestigate.http.certificates import CertificateAuthority
@@ -239,11 +241,21 @@ def _slice(workers: PlaneWorkers, now: float) -> bool:
 def start_workers(*, controllers: bool, nodes: int) -> StartWorkers:
     """Workers for planes with a virtual clock; with `controllers`, for all other planes too."""
 
-    def start(api: ApiServer, authority: CertificateAuthority) -> WorkerRegistry:
+    @asynccontextmanager
+    async def _workforce(
+        registry: WorkerRegistry, kubelets: SimulatedKubelets
+    ) -> AsyncIterator[WorkerRegistry]:
+        async with registry, kubelets:
+            yield registry
+
+    def start(
+        api: ApiServer, authority: CertificateAuthority
+    ) -> AbstractAsyncContextManager[WorkerRegistry]:
         def connect(plane: str, user: str) -> DirectTransport:
             return DirectTransport(api, plane, User(user, (MASTERS, AUTHENTICATED)))
 
         options = WorkerOptions(nodes=nodes, authority=authority)
-        return WorkerRegistry(api.planes, connect, options, on_wall_clock=controllers)
+        registry = WorkerRegistry(api.planes, connect, options, on_wall_clock=controllers)
+        return _workforce(registry, SimulatedKubelets(api.planes, api.backends, connect))
 
     return start

@@ -14,12 +14,11 @@ import msgspec
 
 from kvestigate.aio.clock import Clock
 from kvestigate.cluster.node.api import channels, forwarding
-from kvestigate.cluster.node.api.metrics import Metrics
+from kvestigate.cluster.node.api.metrics import Metrics, PodOnNode
 from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.hosts.interface import Host, Process, Session
 from kvestigate.cluster.node.hosts.logs import LogQuery
 from kvestigate.cluster.node.pods.records import Stage
-from kvestigate.cluster.node.pods.worker import PodWorker
 from kvestigate.http import handshake
 from kvestigate.http.message import Request, Response, Upgrade, WebSocket
 
@@ -65,7 +64,7 @@ class KubeletApi:
         config: NodeConfig,
         host: Host,
         clock: Clock,
-        workers: Mapping[str, PodWorker],
+        workers: Mapping[str, PodOnNode],
         dial: Callable[[Process, int], Awaitable[tuple[str, int]]],
     ) -> None:
         """`dial` tells where a port of a container is reached from here."""
@@ -228,7 +227,7 @@ class KubeletApi:
 
     # Finding.
 
-    def _worker(self, path: list[str]) -> PodWorker:
+    def _worker(self, path: list[str]) -> PodOnNode:
         if len(path) < 2:
             raise Refused(404, "404 page not found")
         namespace, name = path[:2]
@@ -237,7 +236,7 @@ class KubeletApi:
                 return worker
         raise Refused(404, f'pod "{namespace}/{name}" not found')
 
-    def _container(self, path: list[str]) -> tuple[PodWorker, str]:
+    def _container(self, path: list[str]) -> tuple[PodOnNode, str]:
         """`NAMESPACE/POD/CONTAINER`, or with the pod's uid before the container."""
         worker = self._worker(path)
         name = path[-1]
@@ -246,7 +245,7 @@ class KubeletApi:
             raise Refused(404, f'container "{name}" not found in pod "{pod}"')
         return worker, name
 
-    def _running_process(self, worker: PodWorker, name: str) -> Process:
+    def _running_process(self, worker: PodOnNode, name: str) -> Process:
         process = worker.processes.get(name)
         if process is None or process.ended.done():
             raise Refused(404, f'container not found ("{name}")')
@@ -265,7 +264,7 @@ def _websocket(
     return Upgrade(run, chosen)
 
 
-def _waiting_reason(worker: PodWorker, name: str) -> str:
+def _waiting_reason(worker: PodOnNode, name: str) -> str:
     record = worker.records.get(name)
     if record is not None and record.stage is Stage.WAITING and record.waiting is not None:
         return record.waiting.reason

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from kvestigate.aio.clock import Clock
+from kvestigate.client.cache import Key
 from kvestigate.cluster.node.hosts.interface import Host, Process, Usage
-from kvestigate.cluster.node.pods.worker import PodWorker
+from kvestigate.cluster.node.hosts.logs import Log
+from kvestigate.cluster.node.pods.records import ContainerRecord
+from kvestigate.cluster.node.spec.pod import Pod
 from kvestigate.kube.times import text
+
+
+class PodOnNode(Protocol):
+    """What the kubelet's API tells of a pod: a `PodWorker`, or what stands for one."""
+
+    pod: Pod
+    key: Key
+    started_at: float
+    processes: dict[str, Process]
+
+    @property
+    def records(self) -> Mapping[str, ContainerRecord]: ...
+
+    def log(self, container: str, *, previous: bool) -> Log | None: ...
 
 
 class Metrics:
     """Usage of one node, measured when it is asked for."""
 
     def __init__(
-        self, node: str, host: Host, clock: Clock, workers: Mapping[str, PodWorker]
+        self, node: str, host: Host, clock: Clock, workers: Mapping[str, PodOnNode]
     ) -> None:
         self._node = node
         self._host = host
@@ -93,7 +110,7 @@ class Metrics:
         ]
         return "".join(_family(*family) for family in families)
 
-    def _usages(self, worker: PodWorker) -> Iterator[tuple[Process, Usage]]:
+    def _usages(self, worker: PodOnNode) -> Iterator[tuple[Process, Usage]]:
         for process in worker.processes.values():
             if not process.ended.done():
                 yield process, self._host.usage(process)

@@ -265,6 +265,12 @@ class SimulatedHost:
         process.ended.add_done_callback(lambda _: self._running.pop(process.key.id, None))
         return process
 
+    def recall(self, launch: Launch, started_at: float, now: float) -> Process:
+        """A run that goes on elsewhere: its log is as long as it is now."""
+        process = SimulatedProcess(launch, self._clock, started_at, timed=False)
+        process.log.end(now)
+        return process
+
     async def enter(
         self, process: Process, argv: tuple[str, ...], *, tty: bool, stdin: bool
     ) -> ScriptedSession:

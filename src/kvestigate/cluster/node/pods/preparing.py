@@ -41,6 +41,19 @@ class NotMounted(MissingReference):
     """A volume cannot be made yet."""
 
 
+def recorded_launch(pod: Pod, container: Container, key: RunKey, env: Mapping[str, str]) -> Launch:
+    """The launch of a container that only exists as a record."""
+    words = (*container.command, *container.args)
+    return Launch(
+        key=key,
+        argv=tuple(environment.expand(word, env) for word in words),
+        env=env,
+        hostname=environment.hostname(pod),
+        binds=tuple(Bind("", mount.mount_path) for mount in container.volume_mounts),
+        ceiling=ceiling(container),
+    )
+
+
 class Preparation:
     """How a node gets a container ready to start.
 
@@ -62,15 +75,7 @@ class Preparation:
         except MissingReference as missing:
             raise NotMounted(*missing.args) from missing
         env = environment.environment(pod, container, around)
-        words = (*container.command, *container.args)
-        return Launch(
-            key=key,
-            argv=tuple(environment.expand(word, env) for word in words),
-            env=env | self._devices.variables(pod, container),
-            hostname=environment.hostname(pod),
-            binds=tuple(Bind("", mount.mount_path) for mount in container.volume_mounts),
-            ceiling=ceiling(container),
-        )
+        return recorded_launch(pod, container, key, env | self._devices.variables(pod, container))
 
     async def _surroundings(self, pod: Pod, references: Iterable[Reference]) -> Surroundings:
         context = self._context

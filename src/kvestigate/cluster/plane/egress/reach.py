@@ -6,9 +6,10 @@ kubelets of one plane is good for nothing else. Pods, Services and webhooks are 
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from urllib.parse import quote
 
@@ -23,6 +24,15 @@ Place = tuple[str, int]
 
 MAX_CLIENTS = 256
 """Targets with open connections; the one that was not used for longest is closed first."""
+
+
+Opener = Callable[[], Awaitable[socket.socket]]
+StandIn = Callable[[str, str], Opener | None]
+"""(plane, node) -> what opens a connection to its kubelet, or None if the node is not simulated."""
+
+
+def no_stand_in(plane: str, node: str) -> Opener | None:
+    return None
 
 
 def no_credentials(plane: str) -> ssl.SSLContext:
@@ -41,6 +51,8 @@ class Backends:
         self._credentials = credentials
         self._dialer = dialer or Dialer()
         self._nodes: dict[tuple[str, str], Place] = {}
+        self.stand_in: StandIn = no_stand_in
+        """Answers for the kubelets of simulated nodes, which do not listen anywhere."""
         self._clients: OrderedDict[tuple[str, Target, Place | None], _Client] = OrderedDict()
 
     def of(self, plane: str) -> Egress:
@@ -56,6 +68,10 @@ class Backends:
 
     async def client(self, plane: str, target: Target) -> HttpClient:
         place = self._nodes.get((plane, target.node)) if isinstance(target, Kubelet) else None
+        if isinstance(target, Kubelet) and place is None:
+            opener = self.stand_in(plane, target.node)
+            if opener is not None:
+                return HttpClient(host=target.node, port=target.port, opener=opener, max_idle=0)
         key = plane, target, place
         client = self._clients.get(key)
         if client is None:

@@ -95,8 +95,9 @@ class ApiServer:
         self._metrics = metrics.Metrics()
         self.planes = Planes(store, self._clock)
         self.aggregation = Aggregation()
+        self.backends = backends or Backends()
         self._services = Services(
-            backends=backends or Backends(),
+            backends=self.backends,
             issuer=issuer or TokenIssuer(SigningKey.generate()),
             authorizer=authorizer,
             authenticator=authenticator,
