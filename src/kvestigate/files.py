@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 
@@ -53,6 +52,8 @@ def replace_file(path: Path, content: bytes, *, mode: int | None = None) -> None
     target = path.resolve()
     if mode is None:
         mode = target.stat().st_mode & 0o7777 if target.exists() else 0o600
+    import tempfile  # slow, and few commands write
+
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -23,7 +23,6 @@ import msgspec
 from kvestigate.client.access import Access, AccessOptions
 from kvestigate.errors import EXIT_OK, InputError
 from kvestigate.kube import durations
-from kvestigate.kube.names import label_problems
 from kvestigate.node_access.model import NodeAccess
 from kvestigate.render.blocks import Block
 
@@ -90,7 +89,11 @@ GROUP = msgspec.Meta(extra={_PARAM: Param(is_group=True)})
 
 def check_namespace(name: str) -> None:
     """InputError unless it is empty or can be the name of a namespace: it is part of a path."""
-    if name and (problems := label_problems(name)):
+    if not name:
+        return
+    from kvestigate.kube.names import label_problems
+
+    if problems := label_problems(name):
         raise InputError(f"{name[:80]!r}: {problems[0]}", where="namespace")
 
 

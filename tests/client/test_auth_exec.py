@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kvestigate.client.auth.execplugin import ExecCluster, ExecPlugin, printable
-from kvestigate.client.auth.interface import Credential
+from kvestigate.client.auth.execplugin import ExecPlugin, printable
+from kvestigate.client.auth.interface import Credential, ExecCluster
 from kvestigate.client.kubeconfig import parse_config
 from kvestigate.errors import ConfigError, DeadlineExceeded, KvestigateError
 from tests.client.identities import SetClock, make_certificate, make_token

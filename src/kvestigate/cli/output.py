@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kvestigate.render.blocks import Block
 
 T = TypeVar("T")
+_STDOUT = 1
 Blocks: TypeAlias = "Sequence[Block]"
 
 
@@ -31,7 +32,17 @@ class Screen:
         terminal = stream.isatty() and environ.get("TERM") not in ("dumb", "unknown")
         wanted = terminal or bool(environ.get("FORCE_COLOR"))
         refused = no_color or bool(environ.get("NO_COLOR"))
-        return cls(color=wanted and not refused, width=shutil.get_terminal_size().columns)
+        return cls(color=wanted and not refused, width=_columns(environ))
+
+
+def _columns(environ: Mapping[str, str]) -> int:
+    """As `shutil.get_terminal_size` has it; that module is slow to import."""
+    with suppress(ValueError):
+        if (columns := int(environ.get("COLUMNS", "0"))) > 0:
+            return columns
+    with suppress(OSError):  # closed, or not a terminal
+        return os.get_terminal_size(_STDOUT).columns or 80
+    return 80
 
 
 def emit(options: GlobalOptions, result: T, render: Callable[[T], Sequence[Block]]) -> None:

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kvestigate.client.auth.execplugin import ExecCluster
 from kvestigate.client.auth.files import read_file
-from kvestigate.client.auth.interface import Credentials, Fetch, Now, wall_now
+from kvestigate.client.auth.interface import Credentials, ExecCluster, Fetch, Now, wall_now
 from kvestigate.client.auth.selection import credentials_for
 from kvestigate.client.auth.static import Anonymous
 from kvestigate.client.choice import AccessOptions, Choice, choose

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kvestigate.client.auth.execplugin import API_VERSIONS, INTERACTIVE_MODES
+from kvestigate.client.auth.interface import EXEC_MODES, EXEC_VERSIONS
 from kvestigate.client.endpoint import check_proxy, parse_endpoint
 from kvestigate.client.kubeconfig import Cluster, Exec, User
 from kvestigate.errors import ConfigError
@@ -105,18 +105,18 @@ def _check_exec(plugin: Exec) -> Iterator[ConfigError]:
     section = plugin.section
     if not plugin.command:
         yield section.error("exec has no command", hint="name the credential plugin to run")
-    if plugin.api_version not in API_VERSIONS:
+    if plugin.api_version not in EXEC_VERSIONS:
         problem = f'is "{plugin.api_version}"' if plugin.api_version else "is missing"
         yield section.error(
-            f"exec.apiVersion {problem}, it must be one of {', '.join(API_VERSIONS)}",
+            f"exec.apiVersion {problem}, it must be one of {', '.join(EXEC_VERSIONS)}",
             "apiVersion",
             hint="update the plugin and write its kubeconfig anew",
         )
-    elif plugin.interactive_mode not in INTERACTIVE_MODES:
+    elif plugin.interactive_mode not in EXEC_MODES:
         mode = plugin.interactive_mode
         problem = f'is "{mode}"' if mode else "is missing, which v1 requires"
         yield section.error(
-            f"exec.interactiveMode {problem}; it is one of {', '.join(INTERACTIVE_MODES)}",
+            f"exec.interactiveMode {problem}; it is one of {', '.join(EXEC_MODES)}",
             "interactiveMode",
             hint="set interactiveMode: IfAvailable",
         )

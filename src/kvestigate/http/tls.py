@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import ssl
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -129,6 +128,8 @@ def _private_file(content: bytes) -> Iterator[str]:
         finally:
             os.close(descriptor)
     else:
+        import tempfile
+
         with tempfile.NamedTemporaryFile() as file:
             file.write(content)
             file.flush()

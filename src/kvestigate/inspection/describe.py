@@ -13,11 +13,11 @@ from kvestigate.client.connect import connect
 from kvestigate.client.discovery import Discovery
 from kvestigate.client.named import get_named, kind_and_name
 from kvestigate.errors import KvestigateError
-from kvestigate.inspection.description import Description, describe, events_section
+from kvestigate.inspection.description import Description, blocks, describe, events_section
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Event
-from kvestigate.operation import param
+from kvestigate.operation import Effect, Operation, param, touches_nothing, with_progress
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.model import Snapshot
@@ -89,3 +89,26 @@ async def _events(api: Api, resource: Resource, body: dict[str, Any]) -> tuple[E
     # The kubelet puts the node's name where others put the uid.
     uids = {metadata["uid"], metadata["name"], ""}
     return tuple(item for item in page.items if item.involved_object.uid in uids)
+
+
+DESCRIBE: Operation[DescribeOptions, Description] = Operation(
+    name="describe",
+    summary="Show one object in detail, with its events.",
+    description=(
+        "KIND is any type of the cluster: pod, svc, deploy, node, widgets.example.org. KIND/NAME "
+        "works, too. The values of Secrets are not shown."
+    ),
+    examples=(
+        "kvestigate describe pod web-0 -n shop",
+        "kvestigate describe node node-04",
+        "kvestigate describe ingress front -n shop -o yaml",
+    ),
+    input=DescribeOptions,
+    output=Description,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    for_agents=True,
+    handler=with_progress(collect),
+    counts=True,
+    render=blocks,
+)

@@ -11,6 +11,7 @@ from kvestigate.client.connect import connect
 from kvestigate.client.streams import Session
 from kvestigate.inspection.targets import pods_of, running_one
 from kvestigate.kube.containers import container_of
+from kvestigate.operation import Effect, Operation, touches_nothing, with_access
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +57,15 @@ async def collect(access: Access, options: ExecOptions) -> ExecResult:
         done.stdout.decode("utf-8", "replace"),
         done.stderr.decode("utf-8", "replace"),
     )
+
+
+EXEC: Operation[ExecOptions, ExecResult] = Operation(
+    name="exec",
+    summary="Run a command in a container.",
+    input=ExecOptions,
+    output=ExecResult,
+    # The command may change anything.
+    effect=Effect.WRITE,
+    touches=touches_nothing,
+    handler=with_access(collect),
+)

@@ -18,7 +18,7 @@ from kvestigate.inspection.targets import pods_of
 from kvestigate.kube import durations
 from kvestigate.kube.containers import container_of
 from kvestigate.kube.views.pods import Pod
-from kvestigate.operation import param
+from kvestigate.operation import Effect, Operation, param, touches_nothing, with_access
 
 MOST_FOLLOWED = 64
 """Each followed container holds a connection."""
@@ -196,3 +196,15 @@ def _sources(pod: Pod, options: LogsOptions) -> list[LogSource]:
         LogSource(name, container.name)
         for container in (*pod.spec.init_containers, *pod.spec.containers)
     ]
+
+
+LOGS: Operation[LogsOptions, Logs] = Operation(
+    name="logs",
+    summary="Show the log of a pod, or of all pods of a workload.",
+    input=LogsOptions,
+    output=Logs,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    for_agents=True,
+    handler=with_access(collect),
+)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kvestigate.kube.views.meta import Condition
 from kvestigate.kube.views.pods import CondensedContainer, CondensedContainerStatus
-from kvestigate.snapshot.pods import Pod
+from kvestigate.kube.views.pods import CondensedPod as Pod
 
 
 def status_of(pod: Pod) -> str:

@@ -31,6 +31,7 @@ from functools import cache, cached_property
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from kvestigate.errors import ConfigError, InputError, UsageError, nearest
+from kvestigate.kube import block_yaml
 from kvestigate.kube.yaml_documents import Node, load, load_first, nodes_at
 from kvestigate.kube.yaml_scalars import Dialect
 
@@ -129,6 +130,9 @@ def one_document(data: bytes, source: str, what: str, dialect: Dialect = Dialect
 def first_document(data: bytes, source: str) -> File:
     """The first document of a file that may hold secrets. Its value is None if there is none."""
     try:
+        simple = block_yaml.read(data.decode()) if data.isascii() else None
+        if simple is not None:
+            return File(source, data, simple)
         loaded = load_first(data, source)
     except InputError as error:
         where = error.where or source

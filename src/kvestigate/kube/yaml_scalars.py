@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 import re
-from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 
@@ -30,14 +29,14 @@ _BOOLEANS = {
         ("n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE"), False
     ),
 }
-_WORDS: dict[str, bool | None] = {**_BOOLEANS, **dict.fromkeys(("", "~", "null", "Null", "NULL"))}
-_NUMBER_STARTS = frozenset("+-.0123456789")
+WORDS: dict[str, bool | None] = {**_BOOLEANS, **dict.fromkeys(("", "~", "null", "Null", "NULL"))}
+NUMBER_STARTS = frozenset("+-.0123456789")
 _INTEGER = re.compile(r"[-+]?(?:0[bB][01]+|0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 # Far beyond what a float holds, and below what Python refuses to convert.
-_MANY_DIGITS = 400
+MANY_DIGITS = 400
 
 
 class NotFinite(ValueError):
@@ -46,15 +45,19 @@ class NotFinite(ValueError):
 
 def plain(text: str, dialect: Dialect = Dialect.KUBECTL) -> Any:
     """The value of a scalar without quotes. ValueError if it is a date that does not exist."""
-    return _of_kubectl(text) if dialect is Dialect.KUBECTL else _of_python(text)
+    if dialect is Dialect.KUBECTL:
+        return _of_kubectl(text)
+    from kvestigate.kube.python_scalars import scalar
+
+    return scalar(text)
 
 
 def _of_kubectl(text: str) -> Any:
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[0] not in _NUMBER_STARTS:
+    if text in WORDS:
+        return WORDS[text]
+    if text[0] not in NUMBER_STARTS:
         return text
-    if _NOT_FINITE.fullmatch(text):
+    if NOT_FINITE.fullmatch(text):
         raise NotFinite(text)
     number = _number(text.replace("_", ""))
     return text if number is None else number
@@ -70,7 +73,7 @@ def is_text(text: str) -> bool:
 
 def _number(text: str) -> int | float | None:
     """The number that a plain scalar is, as Go reads and JSON writes it, or None."""
-    if len(text) < _MANY_DIGITS and _INTEGER.fullmatch(text):
+    if len(text) < MANY_DIGITS and _INTEGER.fullmatch(text):
         value = _integer(text)
         if -(2**63) <= value < 2**63:
             return value
@@ -97,70 +100,3 @@ def _json_float(number: float) -> int | float:
         return int(digits.removesuffix(".0"))
     whole, _, fraction = digits.partition(".")
     return int(whole + fraction + "0" * (int(exponent) - len(fraction)))
-
-
-# --- PyYAML --------------------------------------------------------------------------------
-
-_PYTHON_WORDS = {word: value for word, value in _WORDS.items() if word not in ("y", "Y", "n", "N")}
-_PYTHON_INTEGER = re.compile(
-    r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]+|0|[1-9][0-9_]*(?::[0-5]?[0-9])*)"
-)
-_PYTHON_FLOAT = re.compile(
-    r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*)"
-    r"|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
-)
-_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
-_TIME = re.compile(
-    r"(\d{4})-(\d\d?)-(\d\d?)(?:[Tt]|[ \t]+)(\d\d?):(\d\d):(\d\d)(?:\.(\d*))?"
-    r"(?:[ \t]*(?:(Z)|([-+])(\d\d?)(?::(\d\d))?))?",
-    re.ASCII,
-)
-
-
-def _of_python(text: str) -> Any:
-    """As PyYAML has it, but a date or time is its text in Python, since JSON has none."""
-    if text in _PYTHON_WORDS:
-        return _PYTHON_WORDS[text]
-    if text[0] not in _NUMBER_STARTS:
-        return text
-    if _NOT_FINITE.fullmatch(text):
-        raise NotFinite(text)
-    if _PYTHON_INTEGER.fullmatch(text):
-        return _python_integer(text.replace("_", ""), text)
-    if _PYTHON_FLOAT.fullmatch(text):
-        return _base_60(text.replace("_", ""), float)
-    if day := _DATE.fullmatch(text):
-        return str(date(int(day[1]), int(day[2]), int(day[3])))
-    if moment := _TIME.fullmatch(text):
-        return _moment(moment)
-    return text
-
-
-def _python_integer(digits: str, text: str) -> Any:
-    unsigned = digits.lstrip("+-")
-    if len(unsigned) > _MANY_DIGITS or unsigned in ("0b", "0x"):
-        return text  # more digits than Python converts, or none
-    if ":" in unsigned:
-        return _base_60(digits, int)
-    base = {"0b": 2, "0x": 16}.get(unsigned[:2], 8 if unsigned[0] == "0" else 10)
-    value = int(unsigned, base)
-    return -value if digits[0] == "-" else value
-
-
-def _base_60(digits: str, number: type[int] | type[float]) -> int | float:
-    """`1:30` is 90, `1:30.5` is 90.5."""
-    value: int | float = 0
-    for part in digits.lstrip("+-").split(":"):
-        value = value * 60 + number(part)
-    return -value if digits[0] == "-" else value
-
-
-def _moment(match: re.Match[str]) -> str:
-    *when, fraction, utc, sign, hours, minutes = match.groups()
-    zone = UTC if utc else None
-    if sign:
-        offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
-        zone = timezone(-offset if sign == "-" else offset)
-    year, month, day, hour, minute, second = map(int, when)
-    microsecond = int(((fraction or "") + "000000")[:6])
-    return str(datetime(year, month, day, hour, minute, second, microsecond, zone))

@@ -28,12 +28,16 @@ class Tone(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
+    """A value in a table."""
+
     text: str
     tone: Tone = Tone.PLAIN
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
+    """The heading of a column, and how its cells are shown."""
+
     title: str
     number: bool = False
     """Right-aligned on a terminal."""
@@ -43,6 +47,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """Rows of cells under columns."""
+
     columns: Sequence[Column]
     rows: Sequence[Sequence[str | Cell]]
     """As many cells as there are columns, the wide ones included."""

@@ -7,25 +7,20 @@ server rejects it; one process at a time, however many requests are waiting for 
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import os
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
 
 from kvestigate.client.auth.identity import describe_certificate, describe_token
-from kvestigate.client.auth.interface import Credential, Credentials, Now, wall_now
+from kvestigate.client.auth.interface import Credential, Credentials, ExecCluster, Now, wall_now
 from kvestigate.client.auth.process import Outcome, run
 from kvestigate.client.kubeconfig import Exec
 from kvestigate.errors import ConfigError, DeadlineExceeded
-
-API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-INTERACTIVE_MODES = ("Never", "IfAvailable", "Always")
 
 # A plugin that asks nobody talks to a cloud's API: a minute is generous. One that asks waits
 # for a person who looks for a second factor.
@@ -34,35 +29,6 @@ INTERACTIVE_TIMEOUT = 300.0
 
 _STDERR_SHOWN = 2000
 """Characters of a failed plugin's last words."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExecCluster:
-    """What a plugin that asks for it is told about the cluster."""
-
-    server: str
-    tls_server_name: str = ""
-    insecure_skip_tls_verify: bool = False
-    certificate_authority_data: bytes | None = None
-    proxy_url: str = field(default="", repr=False)
-    disable_compression: bool = False
-    config: Any = field(default=None, repr=False)
-    """The cluster's extension `client.authentication.k8s.io/exec`."""
-
-    def as_json(self) -> dict[str, Any]:
-        values: dict[str, Any] = {"server": self.server}
-        if self.tls_server_name:
-            values["tls-server-name"] = self.tls_server_name
-        if self.insecure_skip_tls_verify:
-            values["insecure-skip-tls-verify"] = True
-        if self.certificate_authority_data:
-            encoded = base64.b64encode(self.certificate_authority_data)
-            values["certificate-authority-data"] = encoded.decode()
-        if self.proxy_url:
-            values["proxy-url"] = self.proxy_url
-        if self.disable_compression:
-            values["disable-compression"] = True
-        return values | {"config": self.config}
 
 
 def stdin_is_terminal() -> bool:

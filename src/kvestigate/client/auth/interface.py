@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
+
+EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+EXEC_MODES = ("Never", "IfAvailable", "Always")
 
 Now = Callable[[], datetime]
 """The current time, with a zone."""
@@ -30,6 +34,35 @@ class Credential:
     def __repr__(self) -> str:
         parts = ("token", "basic", "certificate", "key")
         return f"Credential({', '.join(part for part in parts if getattr(self, part))})"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecCluster:
+    """What a plugin that asks for it is told about the cluster."""
+
+    server: str
+    tls_server_name: str = ""
+    insecure_skip_tls_verify: bool = False
+    certificate_authority_data: bytes | None = None
+    proxy_url: str = field(default="", repr=False)
+    disable_compression: bool = False
+    config: Any = field(default=None, repr=False)
+    """The cluster's extension `client.authentication.k8s.io/exec`."""
+
+    def as_json(self) -> dict[str, Any]:
+        values: dict[str, Any] = {"server": self.server}
+        if self.tls_server_name:
+            values["tls-server-name"] = self.tls_server_name
+        if self.insecure_skip_tls_verify:
+            values["insecure-skip-tls-verify"] = True
+        if self.certificate_authority_data:
+            encoded = base64.b64encode(self.certificate_authority_data)
+            values["certificate-authority-data"] = encoded.decode()
+        if self.proxy_url:
+            values["proxy-url"] = self.proxy_url
+        if self.disable_compression:
+            values["disable-compression"] = True
+        return values | {"config": self.config}
 
 
 class Credentials(Protocol):

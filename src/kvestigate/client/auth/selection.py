@@ -14,11 +14,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from kvestigate.client.auth.execplugin import ExecCluster, ExecPlugin
 from kvestigate.client.auth.files import CertificateFiles, TokenFile, read_file
-from kvestigate.client.auth.interface import Credential, Credentials, Fetch, Now, wall_now
-from kvestigate.client.auth.oidc import Oidc, save_auth_provider
-from kvestigate.client.auth.oidc import fetch as default_fetch
+from kvestigate.client.auth.interface import (
+    Credential,
+    Credentials,
+    ExecCluster,
+    Fetch,
+    Now,
+    wall_now,
+)
 from kvestigate.client.auth.static import Anonymous, Static
 from kvestigate.client.kubeconfig import AuthProvider, User
 
@@ -40,9 +44,11 @@ def credentials_for(
     certificate = _certificate(user, now)
     header = _header(user, now)
     if header is None and certificate is None and user.exec is not None:
+        from kvestigate.client.auth.execplugin import ExecPlugin
+
         return ExecPlugin(user.exec, user=user.name, cluster=cluster, environ=environ, now=now)
     if header is None and user.auth_provider is not None:
-        header = _provider(user, user.auth_provider, now, fetch or default_fetch)
+        header = _provider(user, user.auth_provider, now, fetch)
     if certificate is not None and header is not None:
         return Layered(certificate, header)
     return certificate or header or Anonymous()
@@ -70,7 +76,7 @@ def _header(user: User, now: Now) -> Credentials | None:
     return None
 
 
-def _provider(user: User, provider: AuthProvider, now: Now, fetch: Fetch) -> Oidc:
+def _provider(user: User, provider: AuthProvider, now: Now, fetch: Fetch | None) -> Credentials:
     section, config = provider.section, provider.config
     if provider.name != "oidc":
         raise section.error(
@@ -81,11 +87,13 @@ def _provider(user: User, provider: AuthProvider, now: Now, fetch: Fetch) -> Oid
     for key in ("idp-issuer-url", "client-id"):
         if not config.get(key):
             raise section.error(f"auth-provider oidc needs {key}", "config")
-    return Oidc(
+    from kvestigate.client.auth import oidc  # few have a provider, and it is slow to import
+
+    return oidc.Oidc(
         config,
         user=user.name,
-        fetch=fetch,
-        persist=partial(save_auth_provider, user.file, user.name),
+        fetch=fetch or oidc.fetch,
+        persist=partial(oidc.save_auth_provider, user.file, user.name),
         ca=_provider_ca(provider),
         now=now,
     )
