@@ -51,9 +51,20 @@ def test_kubectls_own_style_needs_no_pyyaml() -> None:
     assert block_yaml.read(text) == whole(text) is not None
 
 
+def test_json_needs_no_pyyaml_either() -> None:
+    text = '{"clusters": [{"name": "a b", "cluster": {"server": "https://x"}}], "n": 1, "o": null}'
+    assert block_yaml.read(text) == whole(text) is not None
+
+
 @pytest.mark.parametrize(
     "unusual",
     [
+        '{"a": 1, "a": 2}',
+        '{"a": 1.0}',
+        '{"a": NaN}',
+        '{"a": "b"} {"c": "d"}',
+        "{a: b}",
+        "{}",
         "a: {b: c}",
         "a: &x b",
         "a: |\n  b",

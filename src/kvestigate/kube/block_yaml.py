@@ -1,13 +1,14 @@
 """The YAML that kubectl writes kubeconfigs in, read without PyYAML. Pure.
 
 PyYAML takes longer to import than all of a kubeconfig takes to read, and every command reads one.
-So mappings and lists in block style, with scalars without blanks, are read here, exactly as
-`yaml_documents` reads them. Anything else is None, and the caller reads it with PyYAML: flow style,
-anchors, tags, text of several lines, escapes, a key given twice, any mistake.
+So mappings and lists in block style, with scalars without blanks, and JSON are read here, exactly
+as `yaml_documents` reads them. Anything else is None, and the caller reads it with PyYAML: flow
+style, anchors, tags, text of several lines, escapes, a key given twice, any mistake.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -36,11 +37,27 @@ class _Unusual(Exception):
 def read(text: str) -> Any:
     """The value of the one document, a mapping; None if it has to be read with PyYAML."""
     try:
+        if text.startswith("{"):
+            found = json.loads(
+                text, object_pairs_hook=_unique, parse_float=_unusual, parse_constant=_unusual
+            )
+            return found or None
         reader = _Reader(_lines(text))
         value = reader.mapping(0, 0)
     except (_Unusual, NotFinite, ValueError):
         return None
     return value if value and reader.at_end else None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Unusual
+    return found
+
+
+def _unusual(text: str) -> Any:
+    raise _Unusual
 
 
 def _lines(text: str) -> list[_Line]:
