@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from tests.differential import masking
+from tests.differential import converter, masking
 from tests.differential.script import Script, Step
 from tests.differential.server import Reply, Server
 
@@ -21,6 +21,8 @@ _QUOTA_STATUS = re.compile(r"/resourcequotas/[^/]+/status$")
 async def run(script: Script, server: Server) -> list[dict[str, Any]]:
     """The masked answers, a dict for each step."""
     names = {"ns": f"ns-{uuid.uuid4().hex[:8]}"}
+    if script.converts:
+        names |= converter.names()
     if script.namespaced:
         await _make_namespace(server, names["ns"])
     exchanges = []

@@ -12,6 +12,7 @@ A step is a mapping with one of the methods as a key and a path as its value:
 - `keep` names values of the answer for `{name}` in later steps.
 - `watch` collects `events` events. `until` is what to wait for where the real server takes its
   time (a new CRD, a new role): a status, or values at dotted paths of a body.
+- `{converter}` is the URL of a conversion webhook, `{ca}` what verifies it.
 - `quiet` steps set the scene: only their status is compared; `pick` compares parts of the body.
 """
 
@@ -80,6 +81,11 @@ class Script:
     def namespaced(self) -> bool:
         """Whether it wants a namespace made for it."""
         return any(_SCOPED.search(step.path) for step in self.steps)
+
+    @property
+    def converts(self) -> bool:
+        """Whether its definitions name the conversion webhook of `converter`."""
+        return any("{converter}" in str(step.body) for step in self.steps)
 
 
 @cache

@@ -7,7 +7,7 @@ import http.client
 import json
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
@@ -195,9 +195,9 @@ class PlaneServer:
 async def plane_server() -> AsyncIterator[PlaneServer]:
     """A new plane and its server."""
     issuer = TokenIssuer(_signing_key())
-    async with Store(MemoryBackend()) as store:
+    webhooks = Dialer([Allowance.parse("127.0.0.0/8")])
+    async with Store(MemoryBackend()) as store, aclosing(Backends(dialer=webhooks)) as backends:
         credentials = Credentials(_USERS, issuer)
-        backends = Backends(dialer=Dialer([Allowance.parse("127.0.0.0/8")]))  # webhooks of tests
         server = ApiServer(
             store, credentials, Rbac(), random=Random(1), issuer=issuer, backends=backends
         )

@@ -185,7 +185,7 @@ def _resource(kind: Kind) -> dict[str, Any]:
 
 def _storage_hash(kind: Kind) -> str:
     """A hash of the storage version; it tells migrators when that version changes."""
-    stored = kind.stored.resource
+    stored = kind.storage.resource
     name = f"{stored.group}/{stored.version}/{stored.kind}"
     return base64.b64encode(hashlib.sha256(name.encode()).digest()[:8]).decode()
 

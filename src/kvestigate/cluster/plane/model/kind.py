@@ -117,6 +117,9 @@ class Kind:
     schema: dict[str, Any] | None = None
     """The OpenAPI schema that a custom resource was given; built-in kinds have a `type`."""
 
+    conversion: dict[str, Any] | None = None
+    """The webhook that converts objects of a custom resource between its versions."""
+
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
         self.key = (resource.group, resource.plural)
@@ -130,6 +133,14 @@ class Kind:
         """What the facts table knows of the kind; None for custom resources."""
         self.head = f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode()
         """The constant start of every stored object, cut off in lists of built-in kinds."""
+
+    @property
+    def storage(self) -> Kind:
+        """The kind at the version in which objects are written to the store.
+
+        Not `stored` if a webhook converts them: all rules are then those of the client's version.
+        """
+        return self.stored
 
     @property
     def shown_as_stored(self) -> bool:

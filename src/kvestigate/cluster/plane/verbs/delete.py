@@ -14,7 +14,7 @@ from kvestigate.cluster.plane.request.call import Call, check_dry_run
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.errors import Mismatch, Missing
 from kvestigate.cluster.plane.store.model import Item, Mutation, Remove
-from kvestigate.cluster.plane.verbs import writing
+from kvestigate.cluster.plane.verbs import converting, writing
 from kvestigate.cluster.plane.verbs.list import Stale, list_options, page
 from kvestigate.errors import BadRequest, Conflict, NotFound
 from kvestigate.http.message import Response
@@ -55,7 +55,7 @@ async def delete(call: Call) -> Response:
         if resource.group:
             details = {"name": item.name, "group": resource.group, **details}
         return answer.success(details, warnings=call.warnings)
-    return answer.one(call, item)
+    return answer.one(call, await converting.shown(call, item))
 
 
 async def delete_collection(call: Call) -> Response:
@@ -79,7 +79,7 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
     """Delete one object. Its last form, and whether it is gone (else it is terminating)."""
     for attempt in range(writing.CONFLICT_RETRIES):
         state = call.plane.tip
-        item = call.find(state)
+        item = await converting.find(call, state)
         check_preconditions(call.kind, options.preconditions, item)
         obj = objects.read(item)
         scene = call.scene(state)
@@ -96,7 +96,7 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
         revision = item.revision
         if not done or (changed and call.kind.deletes_gracefully):
             # Also before an immediate removal: watches see the deletionTimestamp first.
-            mutations.append(objects.put(obj, call.kind, revision))
+            mutations.append(await converting.put(call, obj, revision))
             revision = state.revision + 1
         if done:
             mutations.append(Remove(call.kind.key, item.namespace, item.name, revision))

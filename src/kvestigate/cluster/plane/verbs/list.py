@@ -17,6 +17,7 @@ from kvestigate.cluster.plane.request.selection import Selection, selection
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.store.state import PlaneState
+from kvestigate.cluster.plane.verbs import converting
 from kvestigate.errors import ApiError, BadRequest, Expired, to_status
 from kvestigate.http.message import Response
 
@@ -164,7 +165,8 @@ async def _take(
     if limit and selected.everything:
         size = min(size, limit + 1)
     while portion := list(islice(candidates, size)):
-        items += portion if selected.everything else filter(selected.has, portion)
+        shown = await converting.all_shown(call, portion)
+        items += shown if selected.everything else filter(selected.has, shown)
         if limit and len(items) > limit:
             return items[:limit], True
         if len(portion) < size:

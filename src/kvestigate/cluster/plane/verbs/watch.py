@@ -34,6 +34,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from msgspec.structs import replace
+
 from kvestigate import errors
 from kvestigate.cluster.plane.request import versions
 from kvestigate.cluster.plane.request.call import Call
@@ -43,6 +45,7 @@ from kvestigate.cluster.plane.response import answer, tables
 from kvestigate.cluster.plane.store.errors import Compacted, StoreError
 from kvestigate.cluster.plane.store.model import Change, ChangeType, Item, fill, hollow
 from kvestigate.cluster.plane.store.watch import Subscription
+from kvestigate.cluster.plane.verbs import converting
 from kvestigate.http.message import Response
 
 BOOKMARK_SECONDS = 60.0
@@ -97,19 +100,19 @@ async def _stream(
     time = asyncio.get_running_loop().time
     deadline = time() + _duration(call)
     with subscription:
-        while items := list(islice(initial, framer.portion)):
-            if frames := framer.added(items):
-                yield frames
-            await call.pause()
-        if call.info.flag("sendInitialEvents") and bookmarks:
-            yield framer.bookmark(since, {INITIAL_EVENTS_END: "true"})
-        subscription.remind(_until_bookmark(deadline - time()))
         try:
+            while items := list(islice(initial, framer.portion)):
+                if frames := framer.added(await converting.all_shown(call, items)):
+                    yield frames
+                await call.pause()
+            if call.info.flag("sendInitialEvents") and bookmarks:
+                yield framer.bookmark(since, {INITIAL_EVENTS_END: "true"})
+            subscription.remind(_until_bookmark(deadline - time()))
             async for changes in subscription:
                 if changes:
                     for portion in framer.portions(changes):
                         await call.breathe()
-                        if frames := framer.changes(portion):
+                        if frames := framer.changes(await _shown(call, portion)):
                             yield frames
                     continue
                 left = deadline - time()
@@ -120,6 +123,24 @@ async def _stream(
                     yield framer.bookmark(subscription.progress, {})
         except StoreError as error:
             yield _error(errors.Expired(error.message))
+        except errors.ApiError as error:  # of a conversion webhook
+            yield _error(error)
+
+
+async def _shown(call: Call, changes: Sequence[Change]) -> Sequence[Change]:
+    """Changes of objects at the version that the client speaks."""
+    if call.served.conversion is None:
+        return changes
+    known = [item for each in changes for item in (each.item, each.previous) if item is not None]
+    converted = dict(zip(map(id, known), await converting.all_shown(call, known), strict=True))
+    return [
+        replace(
+            each,
+            item=converted[id(each.item)],
+            previous=None if each.previous is None else converted[id(each.previous)],
+        )
+        for each in changes
+    ]
 
 
 def _duration(call: Call) -> float:

@@ -56,7 +56,7 @@ from kvestigate.cluster.plane.store.model import (
     fill,
     unfilled,
 )
-from kvestigate.cluster.plane.verbs import managed
+from kvestigate.cluster.plane.verbs import converting, managed
 from kvestigate.errors import ApiError, BadRequest
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
@@ -104,7 +104,7 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     await call.breathe()
     write = _write(call, "CREATE", kind, obj, None, call.scene(call.plane.tip))
     admit(write)
-    webhooks = asking(write, call.backends, call.random, call.aside)
+    webhooks = asking(write, call.backends, call.random, call.aside, converting.converter(call))
     if webhooks is not None and await _mutate_new(webhooks, kind, obj, submitted_status):
         metadata.merge_owners(obj, call.warnings)
     await call.breathe()
@@ -126,7 +126,7 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
         write.scene = call.scene(call.plane.tip)
         kind.recheck(obj, None, write.scene)
     charge(write)
-    return New(objects.put(obj, kind, expect=0), write.extra)
+    return New(await converting.put(call, obj, expect=0), write.extra)
 
 
 def _problems_of_new(call: Call, obj: Object, scene: Scene) -> list[Cause]:
@@ -187,7 +187,7 @@ async def pass_admission(
 
     `check` validates between the rules that may change the object and those that may not.
     """
-    webhooks = asking(write, call.backends, call.random, call.aside)
+    webhooks = asking(write, call.backends, call.random, call.aside, converting.converter(call))
     admit(write)
     if webhooks is not None:
         await webhooks.mutate(admit)
@@ -251,7 +251,7 @@ async def _prepare_update(
     scene = call.scene(call.plane.tip)
     write = _write(call, "UPDATE", kind, new, old, scene)
     write.shown_as = shown_as
-    webhooks = asking(write, call.backends, call.random, call.aside)
+    webhooks = asking(write, call.backends, call.random, call.aside, converting.converter(call))
     # On an update, the rules that are built in see the object after webhooks changed it.
     if webhooks is not None and await webhooks.mutate(lambda write: None):
         metadata.merge_owners(new, call.warnings)
@@ -303,12 +303,12 @@ async def commit_new(call: Call, new: New) -> Item:
     if call.dry_run:
         if call.plane.tip.get(put.resource, put.namespace, put.name):
             raise call.already_exists(put.name)
-        return dry_run_item(call, put.body, put.name)
+        return await converting.shown(call, dry_run_item(call, put.body, put.name))
     try:
         changes = await call.commit([put, *new.extra])
     except Exists:
         raise call.already_exists(put.name) from None
-    return changes[0].item
+    return await converting.shown(call, changes[0].item)
 
 
 async def change(
@@ -340,7 +340,7 @@ async def change(
         except Missing:
             raise call.not_found() from None
         else:
-            return update.answer or changes[0].item
+            return update.answer or await converting.shown(call, changes[0].item)
     raise AssertionError("unreachable")
 
 
@@ -353,7 +353,8 @@ async def _prepare(
     may_yield: bool,
 ) -> _Update | Item:
     """The update to commit, or the object to answer with if there is nothing to commit."""
-    item = call.find(call.plane.tip)
+    stored = call.find(call.plane.tip)
+    item = await converting.shown(call, stored)
     old = call.kind.from_stored(objects.read(item))
     current = _alterable(call, item, old)
     if may_yield:
@@ -368,12 +369,16 @@ async def _prepare(
     )
     if not objects.differ(new, old):
         managed.settle(new, old)
-        if objects.same(new, old, item):
+        # What is stored at another version is written anew: so users migrate their objects.
+        if objects.same(new, old, item) and stored.data.startswith(call.kind.storage.head):
             return item
     if call.dry_run:
-        return dry_run_item(call, objects.body(new, call.kind), item.name, item.revision)
+        body = (await converting.put(call, new, item.revision)).body
+        dry = dry_run_item(call, body, item.name, item.revision)
+        return await converting.shown(call, dry)
     if not new["metadata"].get("deletionTimestamp") or not is_removable(call, new):
-        return _Update([objects.put(new, call.kind, expect=item.revision), *write.extra], None)
+        put = await converting.put(call, new, expect=item.revision)
+        return _Update([put, *write.extra], None)
     # The last finalizer is gone. Watchers see the object as it was stored; only the client that
     # removed the finalizer gets it without.
     removal = Remove(call.kind.key, item.namespace, item.name, item.revision)

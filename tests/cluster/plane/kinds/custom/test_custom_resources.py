@@ -207,22 +207,3 @@ async def test_some_of_a_definition_is_there_to_stay(
     answer = await api.patch(PROBE_DEFINITION, {"spec": change})
     assert answer.status == 422
     assert answer.body["message"].endswith(f"is invalid: {told}")
-
-
-@pytest.mark.parametrize(("versions", "status"), [(("v1",), 201), (("v1", "v2"), 422)])
-async def test_webhooks_that_would_have_to_convert_are_refused(
-    api: Api, versions: tuple[str, ...], status: int
-) -> None:
-    wanted = definition(OPEN)
-    (version,) = wanted["spec"]["versions"]
-    wanted["spec"]["versions"] = [
-        {**version, "name": name, "storage": name == "v1"} for name in versions
-    ]
-    client = {"url": "https://example.com/convert"}
-    webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
-    wanted["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
-    answer = await api.post(DEFINITIONS, wanted)
-    assert answer.status == status
-    if status == 422:
-        (cause,) = answer.body["details"]["causes"]
-        assert cause["field"] == "spec.conversion.strategy"

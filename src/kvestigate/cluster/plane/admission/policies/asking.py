@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol, TypeVar
@@ -42,23 +42,32 @@ class RunAside(Protocol):
         """The result of `work`, which is done beside the loop."""
 
 
-def asking(write: Write, backends: Egress, random: Random, aside: RunAside) -> Asking | None:
+Convert = Callable[[Object, Kind], Awaitable[Object]]
+"""An object at the version of a kind, converted by the webhook of its definition."""
+
+
+def asking(
+    write: Write, backends: Egress, random: Random, aside: RunAside, convert: Convert
+) -> Asking | None:
     """None if the plane has neither webhooks nor mutating policies."""
     known = write.scene.state.collections
     if MUTATING in known or VALIDATING in known or BINDINGS in known:
-        return Asking(write, backends, random, aside)
+        return Asking(write, backends, random, aside, convert)
     return None
 
 
 class Asking:
     """One write, on its way past the policies and webhooks of its plane."""
 
-    def __init__(self, write: Write, backends: Egress, random: Random, aside: RunAside) -> None:
+    def __init__(
+        self, write: Write, backends: Egress, random: Random, aside: RunAside, convert: Convert
+    ) -> None:
         """`aside` runs expressions beside the loop."""
         self._aside = aside
         self._write = write
         self._backends = backends
         self._random = random
+        self._convert = convert
 
     async def mutate(self, rules: Callable[[Write], None]) -> bool:
         """Let policies and webhooks change the write's object, or refuse it.
@@ -145,9 +154,9 @@ class Asking:
         self._note(hook, answer)
         if not answer.allowed:
             raise hooks.denial(hook, answer.status)
-        return bool(answer.patch) and self._patch(hook, review, target[1], answer)
+        return bool(answer.patch) and await self._patch(hook, review, target[1], answer)
 
-    def _patch(self, hook: Hook, review: Review, kind: Kind, answer: Answer) -> bool:
+    async def _patch(self, hook: Hook, review: Review, kind: Kind, answer: Answer) -> bool:
         shown, _ = review.shown(kind)
         if shown is None:
             raise hooks.internal(
@@ -160,11 +169,28 @@ class Asking:
             raise hooks.internal(f"JSON patch: {problem}") from None
         except ApiError as error:  # what is no patch at all
             raise hooks.internal(error.message) from None
+        if self._is_converted(kind):
+            kind = self._write.served
+            patched = await self._convert(patched, kind)
         return _replace(self._write, kind, patched)
+
+    def _is_converted(self, kind: Kind) -> bool:
+        """Whether a webhook of this version sees what another webhook has converted."""
+        write = self._write
+        return kind.conversion is not None and kind is not write.served and write.shown_as is None
+
+    async def _offer(self, review: Review, kind: Kind) -> None:
+        """Convert the objects of a review to the version of a kind."""
+        write = self._write
+        new = None if write.operation == "DELETE" else await self._convert(write.new, kind)
+        old = None if write.old is None else await self._convert(write.old, kind)
+        review.offer(kind, new, old)
 
     async def _ask(
         self, hook: Hook, review: Review, target: matching.Target, *, mutates: bool
     ) -> Answer:
+        if self._is_converted(target[1]):
+            await self._offer(review, target[1])
         uid = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
         data = hooks.question(hook, review, target, uid)
         webhooks = Webhooks(self._backends, self._write.scene.state, self._random)

@@ -72,5 +72,7 @@ def _selected(state: PlaneState, kind: Kind, namespace: str, reference: Object) 
 
 def _shown(kind: Kind, obj: Object) -> Object:
     resource = kind.resource
+    if kind.conversion is not None and obj["apiVersion"] != resource.api_version:
+        raise Misconfigured(f"paramKind is stored as {obj['apiVersion']}, which a webhook converts")
     head = {"kind": resource.kind, "apiVersion": resource.api_version}
     return {**kind.from_stored(obj), **head}

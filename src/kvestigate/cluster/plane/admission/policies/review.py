@@ -13,6 +13,7 @@ from kvestigate.cluster.plane.admission.rules.namespaces import NAMESPACES
 from kvestigate.cluster.plane.kinds import types
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.model.user import User
+from kvestigate.errors import InternalError
 
 _OPTIONS = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
 
@@ -75,7 +76,7 @@ class Review:
         return [
             (Address(it.resource.group, it.resource.version, it.resource.plural, part), it)
             for it in types.of(self.write.scene.state)
-            if it.stored is served.stored and it is not served
+            if it.storage is served.storage and it is not served
         ]
 
     def shown(self, kind: Kind) -> tuple[Object | None, Object | None]:
@@ -83,16 +84,24 @@ class Review:
         if kind not in self._shown:
             write = self.write
             new = None if write.operation == "DELETE" else self._at(kind, write.new)
-            if new is not None and self._early:
-                new = replacing.early(write, new)
-            old = None if write.old is None else self._at(kind, write.old)
-            self._shown[kind] = new, old
+            self.offer(kind, new, None if write.old is None else self._at(kind, write.old))
         return self._shown[kind]
+
+    def offer(self, kind: Kind, new: Object | None, old: Object | None) -> None:
+        """Show these objects at the version of a kind."""
+        if new is not None and self._early:
+            new = replacing.early(self.write, new)
+        self._shown[kind] = new, old
 
     def _at(self, kind: Kind, obj: Object) -> Object:
         if self.write.shown_as is not None:
             return self.write.shown_as.show(obj)
         resource = kind.resource
+        if kind.conversion is not None and kind is not self.write.served:
+            raise InternalError(
+                f"{resource.plural}.{resource.group} is converted by a webhook: a policy must "
+                f"match the version {self.write.served.resource.version} itself"
+            )
         head = {"kind": resource.kind, "apiVersion": resource.api_version}
         return {**kind.from_stored(dict(obj)), **head}
 

@@ -48,6 +48,9 @@ class DefinitionKind(Kind):
         conversion.setdefault("strategy", "None")
         if "webhook" in conversion and not any((conversion["webhook"] or {}).values()):
             del conversion["webhook"]
+        service = ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service")
+        if service is not None:
+            service.setdefault("port", 443)
 
     def on_create(self, obj: Object, scene: Scene) -> None:
         obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}

@@ -12,6 +12,7 @@ from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.custom import jsonpath, parts, structural
+from kvestigate.cluster.plane.kinds.policies import webhooks
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Causes
@@ -85,7 +86,7 @@ def check(obj: Object) -> Causes:
         if (scale := value.get("scale")) is not None:
             yield from _scale(scale, f"{path}.scale")
     yield from _selectable(versions)
-    yield from _conversion(spec["conversion"], versions)
+    yield from _conversion(spec["conversion"])
     yield from _stored(obj, versions)
 
 
@@ -294,7 +295,7 @@ def _selected(schema: Object | None, path: str, at: str) -> Causes:
         yield causes.invalid(at, path, why)
 
 
-def _conversion(conversion: Object, versions: Sequence[Object]) -> Causes:
+def _conversion(conversion: Object) -> Causes:
     strategy, webhook = conversion["strategy"], conversion.get("webhook")
     if not strategy:
         yield causes.required("spec.conversion.strategy")
@@ -308,14 +309,16 @@ def _conversion(conversion: Object, versions: Sequence[Object]) -> Causes:
             yield causes.forbidden("spec.conversion.conversionReviewVersions", why)
     else:
         settings = webhook or {}
-        if not settings.get("clientConfig"):
-            why = "required when strategy is set to Webhook"
-            yield causes.required("spec.conversion.webhookClientConfig", why)
-        if not settings.get("conversionReviewVersions"):
-            yield causes.required("spec.conversion.conversionReviewVersions")
-        if len(versions) > 1:  # of a single one nothing is ever converted
-            why = "webhooks are not called here: serve a single version, or use None"
-            yield causes.forbidden("spec.conversion.strategy", why)
+        at = "spec.conversion.webhookClientConfig"
+        if (config := settings.get("clientConfig")) is None:
+            yield causes.required(at, "required when strategy is set to Webhook")
+        else:
+            yield from webhooks.validate_client(at, config)
+        at = "spec.conversion.conversionReviewVersions"
+        if told := settings.get("conversionReviewVersions"):
+            yield from webhooks.validate_review_versions(at, told)
+        else:
+            yield causes.required(at)
 
 
 def _stored(obj: Object, versions: Sequence[Object]) -> Causes:

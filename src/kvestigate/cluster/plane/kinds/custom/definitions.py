@@ -62,8 +62,11 @@ def _compiled(described: bytes) -> Kinds:
         for version in spec["versions"]
     }
     (stored,) = (made[version["name"]] for version in spec["versions"] if version["storage"])
+    conversion = spec.get("conversion") or {}
+    webhook = conversion["webhook"] if conversion.get("strategy") == "Webhook" else None
+    versions = {kind.resource.api_version: kind for kind in made.values()}
     for kind in made.values():
-        kind.stored = stored
+        kind.join(versions, stored, webhook if len(made) > 1 else None)
     served = [version["name"] for version in spec["versions"] if version["served"]]
     return tuple(made[name] for name in sorted(served, key=priority))
 

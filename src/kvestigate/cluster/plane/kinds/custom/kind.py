@@ -1,16 +1,17 @@
 """A kind that a definition in the plane describes, at one of its versions. Pure.
 
-Versions differ in their schema and their apiVersion only (no conversion webhooks are called),
-so objects are kept as they were written, and shaped when they are read: by the schema of the
-stored version, and another version then leaves out what it does not know. The same goes once a
-definition was changed: what is stored may be older than its defaults, and kube-apiserver too
-fills them in on reading.
+Without a conversion webhook, versions differ in their schema and their apiVersion only, so objects
+are kept as they were written, and shaped when they are read: by the schema of the stored version,
+and another version then leaves out what it does not know. The same goes once a definition was
+changed: what is stored may be older than its defaults, and kube-apiserver too fills them in on
+reading. With a webhook, every version stands for itself, and `verbs.converting` asks the webhook
+where objects enter or leave the store.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import Any
 
@@ -66,9 +67,24 @@ class CustomKind(Kind):
         self._changed = changed
         """Whether what is stored may not be as the schema has it."""
         self._ending = ending
+        self.versions: Mapping[str, CustomKind] = {}
+        """All versions of the resource by their apiVersion, also those that are not served."""
+        self._storage: CustomKind = self
         if version.get("deprecated"):
             usual = f"{resource.api_version} {resource.kind} is deprecated"
             self.deprecation = version.get("deprecationWarning") or usual
+
+    def join(
+        self, versions: Mapping[str, CustomKind], storage: CustomKind, webhook: Object | None
+    ) -> None:
+        """Make it one of the versions of a resource."""
+        self.versions, self._storage, self.conversion = versions, storage, webhook
+        if webhook is None:
+            self.stored = storage
+
+    @property
+    def storage(self) -> CustomKind:
+        return self._storage
 
     @cached_property
     def takes_long(self) -> bool:  # type: ignore[override] # a fact of the definition

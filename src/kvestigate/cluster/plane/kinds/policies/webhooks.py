@@ -81,7 +81,7 @@ def _hook(path: str, hook: Object) -> Causes:
     for name in ("namespaceSelector", "objectSelector"):
         yield from checks.label_selector(f"{path}.{name}", hook[name])
     yield from _choice(path, hook, "reinvocationPolicy", REINVOCATION_POLICIES)
-    yield from _client(f"{path}.clientConfig", hook["clientConfig"])
+    yield from validate_client(f"{path}.clientConfig", hook["clientConfig"])
     yield from check_conditions(Compiler({}), path, hook.get("matchConditions") or ())
 
 
@@ -157,10 +157,15 @@ def _resources(path: str, resources: list[str]) -> Causes:
 
 
 def _review_versions(path: str, versions: list[str]) -> Causes:
+    if versions:
+        yield from validate_review_versions(path, versions)
+    else:
+        yield causes.required(path, f"must specify one of {', '.join(REVIEW_VERSIONS)}")
+
+
+def validate_review_versions(path: str, versions: list[str]) -> Causes:
+    """The versions of reviews that a webhook understands, at least one."""
     accepted = ", ".join(REVIEW_VERSIONS)
-    if not versions:
-        yield causes.required(path, f"must specify one of {accepted}")
-        return
     for index, version in enumerate(versions):
         if version in versions[:index]:
             yield causes.invalid(f"{path}[{index}]", version, "duplicate version")
@@ -171,7 +176,8 @@ def _review_versions(path: str, versions: list[str]) -> Causes:
         yield causes.invalid(path, versions, f"must include at least one of {accepted}")
 
 
-def _client(path: str, config: Object) -> Causes:
+def validate_client(path: str, config: Object) -> Causes:
+    """Where a webhook is: a URL or a Service."""
     url, service = config.get("url"), config.get("service")
     if (url is None) == (service is None):
         yield causes.required(path, "exactly one of url or service is required")
@@ -205,7 +211,12 @@ def validate_service_path(path: str, value: str) -> Causes:
 
 
 def _url(path: str, url: str) -> Causes:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - raises if it is no number
+    except ValueError as error:
+        yield causes.invalid(path, url, f"url must be a valid URL: {error}{_URL_FORM}")
+        return
     if parts.scheme != "https":
         why = f"'https' is the only allowed URL scheme{_URL_FORM}"
         yield causes.invalid(path, parts.scheme, why)

@@ -38,7 +38,7 @@ def stored_kinds(*states: PlaneState) -> Mapping[ResourceKey, Kind]:
 @lru_cache(maxsize=1024)
 def _stored(known: Types) -> Mapping[ResourceKey, Kind]:
     kinds = {
-        kind.key: kind.stored
+        kind.key: kind.storage
         for kind in known
         if kind.key not in VIRTUAL and "list" in kind.resource.verbs
     }

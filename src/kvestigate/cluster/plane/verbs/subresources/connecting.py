@@ -13,6 +13,7 @@ from kvestigate.cluster.plane.admission.policies import evaluation
 from kvestigate.cluster.plane.admission.policies.asking import asking
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request.call import Call
+from kvestigate.cluster.plane.verbs.converting import converter
 from kvestigate.kube.resources import Resource
 
 _KINDS = {
@@ -32,7 +33,7 @@ _STREAMS = ("stdin", "stdout", "stderr", "tty")
 async def admit_connection(call: Call) -> None:
     """Ask policies and webhooks, before it is checked whether the pod or node exists."""
     write = _write(call)
-    webhooks = asking(write, call.backends, call.random, call.aside)
+    webhooks = asking(write, call.backends, call.random, call.aside, converter(call))
     if webhooks is not None:
         await webhooks.mutate(lambda write: None)
     if evaluation.BINDINGS in write.scene.state.collections:

@@ -17,8 +17,8 @@ from kvestigate.cluster.plane.request.versions import at_least, names_one
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import apply as applying
+from kvestigate.cluster.plane.verbs import converting, writing
 from kvestigate.cluster.plane.verbs import patch as patching
-from kvestigate.cluster.plane.verbs import writing
 from kvestigate.cluster.plane.verbs.update import check_name, check_version, precondition_failed
 from kvestigate.errors import InternalError
 from kvestigate.http.message import Response
@@ -68,7 +68,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
 
     async def get(call: Call) -> Response:
         at_least(call.plane, call.info.params.get("resourceVersion", ""))
-        item = call.find(call.plane.state)
+        item = await converting.find(call, call.plane.state)
         if scaling.required and read(objects.read(item), scaling.replicas) is None:
             why = f'the spec replicas field "{scaling.required}" does not exist'
             raise InternalError(f"Internal error occurred: {why}")
