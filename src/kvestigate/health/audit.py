@@ -18,7 +18,7 @@ from kvestigate.errors import KvestigateError
 from kvestigate.health.cluster import Cluster
 from kvestigate.health.model import Finding, key_of
 from kvestigate.health.registry import RULES, findings, skipped
-from kvestigate.health.rules.pods import crashing_containers
+from kvestigate.health.rules.running import crashing_containers
 from kvestigate.health.waivers import Accepted, Waiver, accepted, annotated
 from kvestigate.kube.views.pods import CondensedContainerStatus
 from kvestigate.reports.registry import REPORTS

@@ -95,7 +95,7 @@ class Cluster:
             (pod, status)
             for pod in self.of(listings.PODS)
             for status in pod.status.all_statuses
-            if not status.state.running or status.last_state.terminated
+            if not status.state.running or status.last_state.terminated or status.restart_count
         )
 
     def workload(self, pod: Pod) -> Subject:

@@ -10,12 +10,18 @@ from kvestigate.health.model import Fault, Finding, Profile
 from kvestigate.health.rule import Rule
 from kvestigate.health.rules import (
     certificates,
+    creating,
     deprecated,
     gpus,
     jobs,
+    leftovers,
     network,
     nodes,
-    pods,
+    references,
+    requests,
+    running,
+    scheduling,
+    starting,
     storage,
     usage,
 )
@@ -23,7 +29,13 @@ from kvestigate.snapshot.model import Snapshot
 
 RULES: tuple[Rule, ...] = (
     *nodes.RULES,
-    *pods.RULES,
+    *references.RULES,
+    *creating.RULES,
+    *scheduling.RULES,
+    *starting.RULES,
+    *running.RULES,
+    *leftovers.RULES,
+    *requests.RULES,
     *jobs.RULES,
     *network.RULES,
     *storage.RULES,

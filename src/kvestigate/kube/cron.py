@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 
 from kvestigate.errors import InputError
@@ -85,6 +85,7 @@ _is_integer = re.compile("[+-]?[0-9]{1,18}").fullmatch
 _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _DURATION = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})+)")
 _LONGEST_DURATION = 40
+_FAR_DAYS = 5 * 366
 
 
 def parse(text: str) -> Schedule:
@@ -98,6 +99,33 @@ def parse(text: str) -> Schedule:
     parsed = [_listed(part, field) for part, field in zip(parts, _FIELDS, strict=True)]
     minutes, hours, days, months, weekdays = (values for values, _ in parsed)
     return Cron(minutes, hours, days, months, weekdays, parsed[2][1], parsed[4][1])
+
+
+def last_before(schedule: Cron, moment: datetime) -> datetime | None:
+    """The latest time up to `moment` that matches, in the time zone of `moment`.
+
+    None if there was none for five years: a schedule such as 30 February never comes.
+    """
+    for days in range(_FAR_DAYS):
+        day = moment.date() - timedelta(days=days)
+        if not _is_day(schedule, day):
+            continue
+        for hour in sorted(schedule.hours, reverse=True):
+            for minute in sorted(schedule.minutes, reverse=True):
+                at = datetime.combine(day, time(hour, minute), moment.tzinfo)
+                if at <= moment:
+                    return at
+    return None
+
+
+def _is_day(schedule: Cron, day: date) -> bool:
+    if day.month not in schedule.months:
+        return False
+    in_month = day.day in schedule.days
+    in_week = day.isoweekday() % 7 in schedule.weekdays
+    if schedule.any_day or schedule.any_weekday:
+        return in_month and in_week
+    return in_month or in_week
 
 
 def _wrong(message: str) -> InputError:
