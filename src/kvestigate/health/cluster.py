@@ -6,6 +6,7 @@ Pure. An index is made when a rule first asks for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeVar
@@ -27,6 +28,17 @@ T = TypeVar("T")
 
 _STARTING = timedelta(minutes=5)
 """What is younger may still be on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """A workload, with the labels of the pods that it makes."""
+
+    subject: Subject
+    labels: dict[str, str]
+    spec: PodSpec
+    wants_pods: bool
+    """False: scaled to 0, suspended or finished."""
 
 
 class Cluster:
@@ -162,6 +174,45 @@ class Cluster:
             if not any(owner.controller for owner in pod.metadata.owner_references):
                 yield subject_of("Pod", pod.metadata), pod.spec
 
+    @cached_property
+    def _makers(self) -> dict[str, list[Maker]]:
+        makers: dict[str, list[Maker]] = {}
+        for kind, (listing, wanted) in _TEMPLATES.items():
+            for workload in self.of(listing):
+                meta, template = workload.metadata, workload.spec.template
+                if not any(owner.controller for owner in meta.owner_references):
+                    makers.setdefault(meta.namespace, []).append(
+                        Maker(
+                            subject_of(kind, meta),
+                            template.metadata.labels,
+                            template.spec,
+                            wanted(workload),
+                        )
+                    )
+        for cron_job in self.of(listings.CRON_JOBS):
+            meta, template = cron_job.metadata, cron_job.spec.job_template.spec.template
+            makers.setdefault(meta.namespace, []).append(
+                Maker(subject_of("CronJob", meta), template.metadata.labels, template.spec, False)
+            )
+        return makers
+
+    def makers(self, selector: selectors.LabelSelector, namespace: str) -> tuple[Maker, ...]:
+        """The workloads whose pods, also future ones, a selector matches."""
+        makers = self._makers.get(namespace, ())
+        return tuple(maker for maker in makers if selector.matches(maker.labels))
+
+    @cached_property
+    def _pods_by_claim(self) -> dict[tuple[str, str], list[Pod]]:
+        pods: dict[tuple[str, str], list[Pod]] = {}
+        for pod in self.pods:
+            for name in claims_of(pod):
+                pods.setdefault((pod.metadata.namespace, name), []).append(pod)
+        return pods
+
+    def mounting(self, claim: str, namespace: str) -> tuple[Pod, ...]:
+        """The pods that mount a claim, of those that have not ended for good."""
+        return tuple(self._pods_by_claim.get((namespace, claim), ()))
+
     # Events
 
     @cached_property
@@ -186,6 +237,24 @@ def subject_of(kind: str, meta: CondensedMetadata, container: str = "") -> Subje
 
 def condition(conditions: Iterable[Condition], type: str) -> Condition | None:
     return next((condition for condition in conditions if condition.type == type), None)
+
+
+def is_ready(pod: Pod) -> bool:
+    """Whether the pod serves; a snapshot keeps only conditions that are not True."""
+    return (
+        pod.status.phase == "Running"
+        and pod.metadata.deletion_timestamp is None
+        and all(one.status == "True" for one in pod.status.conditions if one.type == "Ready")
+    )
+
+
+def claims_of(pod: Pod) -> Iterator[str]:
+    """The names of the claims that a pod mounts, ephemeral ones included."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield volume.persistent_volume_claim.claim_name
+        elif volume.ephemeral is not None:
+            yield f"{pod.metadata.name}-{volume.name}"
 
 
 def as_selector(selector: LabelSelector | None) -> selectors.LabelSelector:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from kvestigate.health.cluster import Cluster
 from kvestigate.health.model import Effect, Fault, Finding, Subject
+from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 
 _SERVING = {"Service", "Ingress", "APIService", "Gateway", "HTTPRoute"}
@@ -23,9 +24,10 @@ class _Group:
     effects: list[Fault] = field(default_factory=list)
 
 
-def diagnose(cluster: Cluster, faults: Sequence[Fault]) -> tuple[Finding, ...]:
+def diagnose(cluster: Cluster, suspected: Sequence[Fault]) -> tuple[Finding, ...]:
     """One finding for each cause, with its effects."""
     workloads = _workloads(cluster)
+    faults = _without_normal(suspected)
     parents = _parents(faults)
     groups: dict[tuple[Subject, str, str], _Group] = {}
     group_of: dict[int, _Group] = {}
@@ -48,6 +50,17 @@ def as_found(faults: Iterable[Fault]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=_urgency))
 
 
+def _without_normal(suspected: Sequence[Fault]) -> list[Fault]:
+    """Drops faults `only_as_effect` that no other fault explains."""
+    parents = _parents(suspected)
+    return [
+        fault
+        for index, fault in enumerate(suspected)
+        if not fault.only_as_effect
+        or any(not suspected[cause].only_as_effect for cause in _ancestors(index, parents))
+    ]
+
+
 def _parents(faults: Sequence[Fault]) -> list[tuple[int, ...]]:
     """For each fault the faults that explain it. A fault that would explain itself is a cause."""
     by_subject: dict[Subject, list[int]] = {}
@@ -58,7 +71,7 @@ def _parents(faults: Sequence[Fault]) -> list[tuple[int, ...]]:
             parent
             for cause in fault.causes
             for parent in by_subject.get(cause.whole, ())
-            if parent != index
+            if parent != index and _can_explain(faults[parent], fault)
         )
         for index, fault in enumerate(faults)
     ]
@@ -66,6 +79,11 @@ def _parents(faults: Sequence[Fault]) -> list[tuple[int, ...]]:
         () if own and index in _ancestors(index, parents) else own
         for index, own in enumerate(parents)
     ]
+
+
+def _can_explain(cause: Fault, effect: Fault) -> bool:
+    """Advice about an object is not the reason why something does not work."""
+    return cause.severity is not Severity.INFO or effect.severity is Severity.INFO
 
 
 def _ancestors(index: int, parents: Sequence[tuple[int, ...]]) -> dict[int, None]:

@@ -51,6 +51,8 @@ class Fault:
     since: datetime | None = None
     causes: tuple[Subject, ...] = ()
     """Objects whose own faults explain this one. If one of them has a fault, this is its effect."""
+    only_as_effect: bool = False
+    """Normal for a while by itself: reported only if one of `causes` has a fault."""
     alike: str = ""
     """Pods of one workload with the same rule and the same text here are one finding."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import TypeVar
 
@@ -37,6 +38,17 @@ def or_unknown(amount: T | None, unit: Callable[[T], str] = str) -> str:
 def counted(count: int, noun: str) -> str:
     """`1 pod`, `3 pods`"""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def since(moment: datetime | None) -> str:
+    """` since 2026-03-01 11:30 UTC`, to append to a sentence; empty if the moment is unknown."""
+    return f" since {moment:%Y-%m-%d %H:%M} UTC" if moment is not None else ""
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """`a, b, c and 4 more`"""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def age(seconds: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from msgspec import field
 
@@ -149,13 +150,20 @@ class Definition(View, frozen=True):
     status: Conditions = Conditions()
 
 
+class CustomStatus(Conditions, frozen=True):
+    """Lists of the Gateway API stay as they are: other kinds give these names other shapes."""
+
+    listeners: Any = None
+    parents: Any = None
+
+
 class CustomObject(View, frozen=True):
     """An object of any kind, seen by its conditions."""
 
     api_version: str = ""
     kind: str = ""
     metadata: WrittenMeta = WrittenMeta()
-    status: Conditions = Conditions()
+    status: CustomStatus = CustomStatus()
 
 
 class PolicyRule(View, frozen=True):

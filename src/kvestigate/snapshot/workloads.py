@@ -18,6 +18,7 @@ class DeploymentSpec(View, frozen=True):
     selector: LabelSelector = LabelSelector()
     template: PodTemplate = PodTemplate()
     progress_deadline_seconds: int = 600
+    min_ready_seconds: int = 0
 
 
 class DeploymentStatus(View, frozen=True):
@@ -39,11 +40,14 @@ class Deployment(View, frozen=True):
 class ReplicaSetSpec(View, frozen=True):
     replicas: int = 1
     template: PodTemplate = PodTemplate()
+    min_ready_seconds: int = 0
 
 
 class ReplicaSetStatus(View, frozen=True):
+    observed_generation: int = 0
     replicas: int = 0
     ready_replicas: int = 0
+    available_replicas: int = 0
     conditions: tuple[Condition, ...] = ()
 
 
@@ -71,6 +75,8 @@ class StatefulSetSpec(View, frozen=True):
     template: PodTemplate = PodTemplate()
     update_strategy: UpdateStrategy = UpdateStrategy()
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+    min_ready_seconds: int = 0
+    pod_management_policy: str = "OrderedReady"
 
 
 class StatefulSetStatus(View, frozen=True):
@@ -94,6 +100,7 @@ class DaemonSetSpec(View, frozen=True):
     selector: LabelSelector = LabelSelector()
     template: PodTemplate = PodTemplate()
     update_strategy: UpdateStrategy = UpdateStrategy()
+    min_ready_seconds: int = 0
 
 
 class DaemonSetStatus(View, frozen=True):

@@ -1,4 +1,4 @@
-"""Nodes that are not ready or under pressure, and budgets that block a drain. Pure."""
+"""Nodes that are not ready or under pressure. Pure."""
 
 from __future__ import annotations
 
@@ -57,29 +57,7 @@ def under_pressure(cluster: Cluster) -> Iterator[Fault]:
                 )
 
 
-@rule("budget-blocks-drain", "A PodDisruptionBudget allows no eviction.", listings.BUDGETS)
-def budgets_that_block(cluster: Cluster) -> Iterator[Fault]:
-    """Budgets that allow no disruption although every pod is healthy."""
-    for budget in cluster.of(listings.BUDGETS):
-        status = budget.status
-        if (
-            status.expected_pods
-            and not status.disruptions_allowed
-            and status.current_healthy >= status.expected_pods
-        ):
-            name, namespace = budget.metadata.name, budget.metadata.namespace
-            yield Fault(
-                severity=Severity.WARNING,
-                subject=Subject("PodDisruptionBudget", name, namespace),
-                evidence=f"{status.current_healthy} of {status.expected_pods} pods are healthy, "
-                f"and {status.desired_healthy} must stay healthy: no pod may be evicted.",
-                why="A drain of a node with one of these pods cannot finish.",
-                command=f"kubectl -n {namespace} describe pdb {name}",
-            )
-
-
 RULES = (
     not_ready,
     under_pressure,
-    budgets_that_block,
 )

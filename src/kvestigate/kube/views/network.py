@@ -28,6 +28,10 @@ class ServiceSpec(View, frozen=True):
     publish_not_ready_addresses: bool = False
     session_affinity: str = ""
     """`ClientIP`: one client, always the same endpoint."""
+    external_traffic_policy: str = ""
+    internal_traffic_policy: str = ""
+    """`Local`: a node sends traffic only to endpoints of its own."""
+    load_balancer_class: str = ""
 
 
 class LoadBalancerIngress(View, frozen=True):
@@ -114,6 +118,7 @@ class IngressBackend(View, frozen=True):
 
 class IngressPath(View, frozen=True):
     path: str = ""
+    path_type: str = ""
     backend: IngressBackend = IngressBackend()
 
 

@@ -16,6 +16,7 @@ class PodDisruptionBudgetSpec(View, frozen=True):
     max_unavailable: int | str | None = None
     selector: LabelSelector | None = None
     unhealthy_pod_eviction_policy: str = "IfHealthyBudget"
+    """`AlwaysAllow`: a pod that is not ready may be evicted whatever the budget says."""
 
 
 class PodDisruptionBudgetStatus(View, frozen=True):

@@ -28,6 +28,8 @@ class PersistentVolumeClaimStatus(View, frozen=True):
     access_modes: tuple[str, ...] = ()
     capacity: dict[str, str] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
+    allocated_resource_statuses: dict[str, str] = field(default_factory=dict)
+    """How far a resize is, by resource: `ControllerResizeInfeasible`."""
 
 
 class PersistentVolumeClaim(View, frozen=True):
