@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from kvestigate.kube import selectors
 from kvestigate.kube.views.core import Node, Taint
-from kvestigate.kube.views.placement import NodeSelectorTerm, Toleration
-from kvestigate.kube.views.pods import PodSpec
+from kvestigate.kube.views.placement import Affinity, NodeSelectorTerm, Toleration
+
+
+class Placed(Protocol):
+    """The fields of a pod spec that say where a pod may be."""
+
+    @property
+    def node_name(self) -> str: ...
+    @property
+    def node_selector(self) -> dict[str, str]: ...
+    @property
+    def affinity(self) -> Affinity | None: ...
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
@@ -34,7 +44,7 @@ def untolerated(
     ]
 
 
-def matches_node(spec: PodSpec, node: Node) -> bool:
+def matches_node(spec: Placed, node: Node) -> bool:
     """Whether name, node selector and required affinity let a pod onto a node."""
     if spec.node_name and spec.node_name != node.metadata.name:
         return False

@@ -24,12 +24,6 @@ _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _PROMPT = timedelta(minutes=1)
 _FAILED = ("ProvisioningFailed", "FailedBinding", "VolumeMismatch")
-_MODES = {
-    "ReadWriteOnce": "RWO",
-    "ReadOnlyMany": "ROX",
-    "ReadWriteMany": "RWX",
-    "ReadWriteOncePod": "RWOP",
-}
 
 
 def bytes_of(amounts: dict[str, str]) -> int:
@@ -216,11 +210,9 @@ def _misfit(claim: PersistentVolumeClaim, volume: PersistentVolume, name: str) -
     offered = bytes_of(volume.spec.capacity)
     if offered < wanted:
         return f"has {size(offered)}, and the claim requests {size(wanted)}"
-    missing = [
-        _MODES.get(mode, mode) for mode in spec.access_modes if mode not in volume.spec.access_modes
-    ]
+    modes = volume.spec.access_modes
+    missing = [mode for mode in spec.access_modes if mode not in modes]
     if missing:
-        modes = [_MODES.get(mode, mode) for mode in volume.spec.access_modes]
         return f"has access mode {listed(modes)}, and the claim requests {listed(missing)}"
     if volume.spec.volume_mode != spec.volume_mode:
         return f"has volumeMode {volume.spec.volume_mode}, and the claim {spec.volume_mode}"

@@ -92,15 +92,16 @@ def _fault(cluster: Cluster, each: CustomObject, where: str, told: Condition) ->
         why="The gateway does not serve what this object describes.",
         command=f"kubectl {space}describe {each.kind.lower()}.{_GROUP} {meta.name}",
         since=told.last_transition_time,
-        causes=tuple(
-            Subject(
-                "Gateway", parent.parent_ref.name, parent.parent_ref.namespace or meta.namespace
-            )
-            for parent in _parents(each)
-            if told.type != "ResolvedRefs"
-        ),
+        causes=() if told.type == "ResolvedRefs" else _gateways(each),
         only_as_effect=told.reason == "Pending" and not cluster.settled(told.last_transition_time),
     )
+
+
+def _gateways(each: CustomObject) -> tuple[Subject, ...]:
+    """The Gateways that a route is for."""
+    references = [parent.parent_ref for parent in _parents(each)]
+    own = each.metadata.namespace
+    return tuple(Subject("Gateway", one.name, one.namespace or own) for one in references)
 
 
 RULES = (conditions,)

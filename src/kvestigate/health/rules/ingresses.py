@@ -81,14 +81,12 @@ def broken_backends(cluster: Cluster) -> Iterator[Fault]:
 
 def _port_problem(service: Service, to: IngressServiceBackend) -> str:
     ports = service.spec.ports
-    if any(
-        to.port.name == port.name if to.port.name else to.port.number == port.port for port in ports
-    ):
+    wanted = to.port.name or to.port.number
+    if any(wanted in (port.name, port.port) for port in ports):
         return ""
     if service.spec.type == "ExternalName" and not ports:
         return ""
     offered = [f"{port.name}={port.port}" if port.name else str(port.port) for port in ports]
-    wanted = to.port.name or to.port.number
     return f"Service {to.name} has no port {wanted}; it has {listed(offered, 5)}"
 
 

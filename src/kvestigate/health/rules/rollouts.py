@@ -12,6 +12,7 @@ from kvestigate.health.rule import rule
 from kvestigate.render.human import since
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
+from kvestigate.snapshot.meta import WrittenMeta
 from kvestigate.snapshot.source import Listing
 from kvestigate.snapshot.workloads import Deployment, StatefulSet
 
@@ -189,7 +190,7 @@ def behind(cluster: Cluster) -> Iterator[Fault]:
                 )
 
 
-def _changed(meta: Any) -> datetime | None:
+def _changed(meta: WrittenMeta) -> datetime | None:
     """When the spec was last written, as far as the managed fields tell."""
     times = [entry.time for entry in meta.managed_fields if entry.time and not entry.subresource]
     return max(times, default=meta.creation_timestamp)
