@@ -22,6 +22,7 @@ from kvestigate.snapshot.condensing import PodCondenser
 from kvestigate.snapshot.exporters import GpuReading
 from kvestigate.snapshot.prometheus import Sample
 from tests.health.snapshots import NOW, Object, named, snapshot
+from tests.health.test_rules import EXAMPLES
 from tests.snapshot.objects import container, node, pod
 
 ASKS = container(cpu="1")
@@ -30,10 +31,6 @@ ASKS = container(cpu="1")
 def status(state: Object, last: Object | None = None, **rest: Any) -> Object:
     one = {"name": "main", "restartCount": 4, "state": state, "lastState": last or {}}
     return {**pod("p", ASKS, on="n"), "status": {"phase": "Running", "containerStatuses": [one]}}
-
-
-def labelled(body: Object, **labels: str) -> Object:
-    return {**body, "metadata": {**body["metadata"], "namespace": "shop", "labels": labels}}
 
 
 def pending(message: str) -> Object:
@@ -47,23 +44,6 @@ def sick_node(type: str, value: str) -> Object:
     conditions = [] if type == "Ready" else body["status"]["conditions"]
     body["status"]["conditions"] = [*conditions, {"type": type, "status": value, "message": "m"}]
     return body
-
-
-def budget(healthy: int, desired: int, expected: int) -> Object:
-    return named(
-        "pdb",
-        status={
-            "disruptionsAllowed": max(healthy - desired, 0),
-            "currentHealthy": healthy,
-            "desiredHealthy": desired,
-            "expectedPods": expected,
-        },
-    )
-
-
-def claim(storage_class: str, phase: str) -> Object:
-    spec = {"storageClassName": storage_class, "resources": {"requests": {"storage": "1Gi"}}}
-    return named("data", spec=spec, status={"phase": phase})
 
 
 def secret(days: int) -> Object:
@@ -88,7 +68,6 @@ FAILED = {"terminated": {"exitCode": 1, "reason": "Error", "message": "no config
 KILLED = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
 NO_IMAGE = {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}
 NO_SECRET = {"waiting": {"reason": "CreateContainerConfigError", "message": "no secret"}}
-LATE = {"metadata": {"name": "late"}, "volumeBindingMode": "WaitForFirstConsumer"}
 LEFT = {
     "metadata": {"name": "pv"},
     "spec": {"claimRef": {"namespace": "shop", "name": "old"}, "capacity": {"storage": "1Gi"}},
@@ -122,7 +101,7 @@ def computing(cpu: str, busy: Sequence[float] = ()) -> Mapping[Any, Sequence[Any
 
 
 def written(version: str) -> Object:
-    made = named("old", spec={})
+    made = named("old", status={"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}})
     made["metadata"]["managedFields"] = [
         {"manager": "helm", "apiVersion": version, "time": "2024-05-01T10:00:00Z"}
     ]
@@ -205,20 +184,8 @@ FAULTS: list[tuple[str, str, str, Given]] = [
     ("node-not-ready", "critical", "Not ready: m", {listings.NODES: [sick_node("Ready", "False")]}),
     ("node-pressure", "critical", "DiskPressure: m",
      {listings.NODES: [sick_node("DiskPressure", "True")]}),
-    ("budget-blocks-drain", "warning", "2 of 2 pods are healthy, and 2 must stay healthy",
-     {listings.BUDGETS: [budget(2, 2, 2)]}),
     ("gpu-not-offered", "critical", "requests 2 nvidia.com/gpu, but no node has",
      {listings.PODS: [pod("p", container(cpu="1", gpu="2"))]}),
-    ("service-without-endpoints", "critical", "No pod matches the selector app=web",
-     {listings.SERVICES: [named("web", spec={"selector": {"app": "web"}})]}),
-    ("policy-selects-nothing", "warning", "No pod matches the selector app=web",
-     {listings.NETWORK_POLICIES: [
-         named("np", spec={"podSelector": {"matchLabels": {"app": "web"}}})
-     ]}),
-    ("claim-unbound", "warning", "StorageClass fast does not exist",
-     {listings.CLAIMS: [claim("fast", "Pending")]}),
-    ("claim-unbound", "warning", "no longer exists", {listings.CLAIMS: [claim("fast", "Lost")]}),
-    ("volume-orphaned", "warning", "claim shop/old no longer exists", {listings.VOLUMES: [LEFT]}),
     ("certificate-expiry", "warning", "in 10 days", {listings.TLS_SECRETS: [secret(10)]}),
     ("certificate-expiry", "critical", "expired on 2026-02-27",
      {listings.TLS_SECRETS: [secret(-2)]}),
@@ -254,14 +221,6 @@ WELL: list[Given] = [
      listings.PODS: [pod("p", container(cpu="1", gpu="2"), on="n")]},
     {listings.PODS: [status({"running": {}}, FAILED)]},
     {listings.PODS: [pod("done", on="n", phase="Succeeded")]},
-    {listings.BUDGETS: [budget(3, 2, 3), budget(1, 2, 2), budget(0, 0, 0)]},
-    {listings.SERVICES: [named("headless", spec={})]},
-    {listings.SERVICES: [named("out", spec={"type": "ExternalName", "externalName": "x.test"})]},
-    {listings.SERVICES: [named("task", spec={"selector": {"app": "task"}})],
-     listings.PODS: [labelled(pod("done", on="n", phase="Succeeded"), app="task")]},
-    {listings.NETWORK_POLICIES: [named("deny-all", spec={"podSelector": {}})]},
-    {listings.CLAIMS: [claim("late", "Pending")], listings.STORAGE_CLASSES: [LATE]},
-    {listings.CLAIMS: [claim("fast", "Bound")]},
     using("1Mi", "470m"),
     {listings.JOBS: [job("Complete", "")]},
     {listings.PODS: [unready("2026-03-01T11:58:00Z")]},
@@ -300,7 +259,7 @@ def test_condensed_pods_tell_the_same(given: Given) -> None:
 
 
 def test_every_rule_is_tried() -> None:
-    tried = {rule for rule, *_ in FAULTS} | {"ingress-backend"}  # in the reports' own tests
+    tried = {rule for rule, *_ in FAULTS} | {path.stem for path in EXAMPLES.glob("*.yaml")}
     assert {rule.name for rule in RULES} == tried
     assert len({rule.name for rule in RULES}) == len(RULES)
 

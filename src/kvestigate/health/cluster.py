@@ -13,9 +13,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from kvestigate.errors import InputError
 from kvestigate.health.model import Subject
 from kvestigate.kube import selectors
 from kvestigate.kube.views.meta import CondensedMetadata, Condition, LabelSelector
+from kvestigate.kube.views.network import EndpointSlice, Service
 from kvestigate.kube.views.pods import CondensedContainerStatus
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
@@ -26,6 +28,7 @@ from kvestigate.snapshot.workloads import Job
 
 T = TypeVar("T")
 
+SERVICE_LABEL = "kubernetes.io/service-name"
 _STARTING = timedelta(minutes=5)
 """What is younger may still be on its way."""
 
@@ -213,6 +216,18 @@ class Cluster:
         """The pods that mount a claim, of those that have not ended for good."""
         return tuple(self._pods_by_claim.get((namespace, claim), ()))
 
+    @cached_property
+    def _slices(self) -> dict[tuple[str, str], list[EndpointSlice]]:
+        slices: dict[tuple[str, str], list[EndpointSlice]] = {}
+        for each in self.of(listings.ENDPOINT_SLICES):
+            key = (each.metadata.namespace, each.metadata.labels.get(SERVICE_LABEL, ""))
+            slices.setdefault(key, []).append(each)
+        return slices
+
+    def slices_of(self, service: Service) -> tuple[EndpointSlice, ...]:
+        """The EndpointSlices of a Service."""
+        return tuple(self._slices.get((service.metadata.namespace, service.metadata.name), ()))
+
     # Events
 
     @cached_property
@@ -258,10 +273,13 @@ def claims_of(pod: Pod) -> Iterator[str]:
 
 
 def as_selector(selector: LabelSelector | None) -> selectors.LabelSelector:
-    """The selector of an object's field; None selects nothing."""
-    return selectors.from_label_selector(
-        msgspec.to_builtins(selector) if selector is not None else None
-    )
+    """The selector of an object's field; None selects nothing, nor does an invalid one."""
+    try:
+        return selectors.from_label_selector(
+            msgspec.to_builtins(selector) if selector is not None else None
+        )
+    except InputError:
+        return selectors.NOTHING
 
 
 def _when(event: Event) -> float:

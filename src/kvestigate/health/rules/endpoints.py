@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from kvestigate.health.cluster import Cluster, is_ready, subject_of
+from kvestigate.health.cluster import SERVICE_LABEL, Cluster, is_ready, subject_of
 from kvestigate.health.model import Fault, Subject
 from kvestigate.health.rule import rule
 from kvestigate.health.rules.services import live_services, selecting, service_fault
-from kvestigate.kube.views.network import EndpointSlice
 from kvestigate.render.human import listed
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import is_ready as is_node_ready
 
-_OF_SERVICE = "kubernetes.io/service-name"
 _PROMPT = timedelta(minutes=1)
 _MANAGER = Subject("Lease", "kube-controller-manager", "kube-system")
 
@@ -27,12 +25,11 @@ _MANAGER = Subject("Lease", "kube-controller-manager", "kube-system")
     listings.ENDPOINT_SLICES,
 )
 def endpoints_by_hand(cluster: Cluster) -> Iterator[Fault]:
-    slices = _slices_by_service(cluster)
     for service in live_services(cluster):
         meta, spec = service.metadata, service.spec
         if spec.selector or spec.type == "ExternalName" or not spec.ports:
             continue
-        own = slices.get((meta.namespace, meta.name), [])
+        own = cluster.slices_of(service)
         if not any(one.endpoints for one in own):
             headless = spec.cluster_ip == "None"
             if not headless and cluster.settled(meta.creation_timestamp, _PROMPT):
@@ -56,14 +53,6 @@ def endpoints_by_hand(cluster: Cluster) -> Iterator[Fault]:
             )
 
 
-def _slices_by_service(cluster: Cluster) -> dict[tuple[str, str], list[EndpointSlice]]:
-    slices: dict[tuple[str, str], list[EndpointSlice]] = {}
-    for one in cluster.of(listings.ENDPOINT_SLICES):
-        key = (one.metadata.namespace, one.metadata.labels.get(_OF_SERVICE, ""))
-        slices.setdefault(key, []).append(one)
-    return slices
-
-
 @rule(
     "endpoints-left",
     "An EndpointSlice belongs to no Service.",
@@ -73,7 +62,7 @@ def _slices_by_service(cluster: Cluster) -> dict[tuple[str, str], list[EndpointS
 def left(cluster: Cluster) -> Iterator[Fault]:
     for one in cluster.of(listings.ENDPOINT_SLICES):
         meta = one.metadata
-        name = meta.labels.get(_OF_SERVICE, "")
+        name = meta.labels.get(SERVICE_LABEL, "")
         if meta.deletion_timestamp is not None or not cluster.settled(
             meta.creation_timestamp, _PROMPT
         ):
@@ -81,9 +70,9 @@ def left(cluster: Cluster) -> Iterator[Fault]:
         if name and not cluster.lacks(listings.SERVICES, name, meta.namespace):
             continue
         cause = (
-            f"Service {meta.namespace}/{name} (label {_OF_SERVICE}) does not exist"
+            f"Service {meta.namespace}/{name} (label {SERVICE_LABEL}) does not exist"
             if name
-            else f"it has no label {_OF_SERVICE}"
+            else f"it has no label {SERVICE_LABEL}"
         )
         yield Fault(
             severity=Severity.WARNING,
@@ -102,14 +91,13 @@ def left(cluster: Cluster) -> Iterator[Fault]:
     listings.ENDPOINT_SLICES,
 )
 def not_written(cluster: Cluster) -> Iterator[Fault]:
-    slices = _slices_by_service(cluster)
     for service, pods in selecting(cluster):
         meta = service.metadata
         ready = [pod for pod in pods if is_ready(pod)]
         old = [pod for pod in ready if cluster.settled(pod.metadata.creation_timestamp)]
         if not old or not cluster.settled(meta.creation_timestamp):
             continue
-        if not any(one.endpoints for one in slices.get((meta.namespace, meta.name), ())):
+        if not any(one.endpoints for one in cluster.slices_of(service)):
             yield service_fault(
                 service,
                 f"{len(ready)} of its pods are ready, but no EndpointSlice of the Service has an "

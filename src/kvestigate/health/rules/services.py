@@ -49,13 +49,20 @@ def selecting(cluster: Cluster) -> Iterator[tuple[Service, tuple[Pod, ...]]]:
 
 
 def selector_of(service: Service) -> selectors.LabelSelector:
-    return selectors.from_label_selector({"matchLabels": service.spec.selector})
+    equals = selectors.Operator.EQUALS
+    return selectors.LabelSelector(
+        tuple(
+            selectors.Requirement(key, equals, (value,))
+            for key, value in service.spec.selector.items()
+        )
+    )
 
 
 @rule(
     "service-without-endpoints",
     "A Service has no ready endpoints.",
     listings.SERVICES,
+    listings.ENDPOINT_SLICES,
     listings.PODS,
     uses=(
         listings.DEPLOYMENTS,
@@ -71,6 +78,8 @@ def without_endpoints(cluster: Cluster) -> Iterator[Fault]:
     for service, pods in selecting(cluster):
         if any(is_ready(pod) or service.spec.publish_not_ready_addresses for pod in pods):
             continue
+        if _has_ready_endpoint(cluster, service):
+            continue  # written by somebody else, or a moment after the pods were read
         selector, namespace = selector_of(service), service.metadata.namespace
         if pods:
             yield _none_ready(cluster, service, pods)
@@ -81,6 +90,14 @@ def without_endpoints(cluster: Cluster) -> Iterator[Fault]:
         if makers and not any(maker.wants_pods for maker in makers):
             continue  # scaled to 0 or suspended
         yield _none_matches(cluster, service, [maker for maker in makers if maker.wants_pods])
+
+
+def _has_ready_endpoint(cluster: Cluster, service: Service) -> bool:
+    return any(
+        endpoint.conditions.ready is not False
+        for each in cluster.slices_of(service)
+        for endpoint in each.endpoints
+    )
 
 
 def _completed(cluster: Cluster) -> dict[str, list[dict[str, str]]]:
