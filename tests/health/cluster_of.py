@@ -10,13 +10,14 @@ import msgspec
 
 from kvestigate.health.audit import NEEDS
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.administration import CustomObject
+from kvestigate.snapshot.administration import UncheckedObject, as_custom_object
 from kvestigate.snapshot.model import Cause, Gap, Snapshot
-from kvestigate.snapshot.source import CustomObjects, Listing, Source
+from kvestigate.snapshot.source import ApiVersion, CustomObjects, Listing, ServerVersion, Source
 
 Object = dict[str, Any]
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+VERSION = "v1.36.4"
 _ABSENT = (listings.NODE_METRICS, listings.POD_METRICS)
 
 
@@ -33,6 +34,9 @@ def cluster_of(objects: Iterable[Object], *, now: datetime = NOW) -> Snapshot:
             if not read and source in _ABSENT:
                 snapshot.gaps[source] = Gap(source.verb, source.name, Cause.ABSENT, "not served")
                 continue
+        elif isinstance(source, ServerVersion):
+            snapshot.listed[source] = (ApiVersion(VERSION),)
+            continue
         elif isinstance(source, CustomObjects):
             read = unknown
         snapshot.listed[source] = tuple(_as_read(one, source) for one in read)
@@ -55,7 +59,7 @@ def _listed(given: Object, source: Listing[Any]) -> bool:
 
 def _as_read(given: Object, source: Source[Any]) -> Any:
     body = msgspec.json.encode(given)
-    view = source.type if isinstance(source, Listing) else CustomObject
-    read = msgspec.json.decode(body, type=view)
-    condense = source.condense if isinstance(source, Listing) else None
-    return condense()(read) if condense is not None else read
+    if not isinstance(source, Listing):
+        return as_custom_object(msgspec.json.decode(body, type=UncheckedObject))
+    read = msgspec.json.decode(body, type=source.type)
+    return source.condense()(read) if source.condense is not None else read

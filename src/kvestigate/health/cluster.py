@@ -27,6 +27,7 @@ from kvestigate.snapshot.source import Listing, Source
 from kvestigate.snapshot.workloads import Job
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Condition)
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 _STARTING = timedelta(minutes=5)
@@ -228,6 +229,22 @@ class Cluster:
         """The EndpointSlices of a Service."""
         return tuple(self._slices.get((service.metadata.namespace, service.metadata.name), ()))
 
+    # Leases
+
+    @cached_property
+    def newest_renewal(self) -> datetime | None:
+        """When the last lease was renewed: the present, by the clocks of the cluster."""
+        times = (lease.spec.renew_time for lease in self.of(listings.LEASES))
+        return max((moment for moment in times if moment is not None), default=None)
+
+    def ready_endpoints(self, name: str, namespace: str) -> int:
+        """How many endpoints of a Service are ready."""
+        return sum(
+            endpoint.conditions.ready is not False and bool(endpoint.addresses)
+            for piece in self._slices.get((namespace, name), ())
+            for endpoint in piece.endpoints
+        )
+
     # Events
 
     @cached_property
@@ -250,7 +267,7 @@ def subject_of(kind: str, meta: CondensedMetadata, container: str = "") -> Subje
     return Subject(kind, meta.name, meta.namespace, container)
 
 
-def condition(conditions: Iterable[Condition], type: str) -> Condition | None:
+def condition(conditions: Iterable[C], type: str) -> C | None:
     return next((condition for condition in conditions if condition.type == type), None)
 
 

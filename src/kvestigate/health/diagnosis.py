@@ -65,7 +65,8 @@ def _parents(faults: Sequence[Fault]) -> list[tuple[int, ...]]:
     """For each fault the faults that explain it. A fault that would explain itself is a cause."""
     by_subject: dict[Subject, list[int]] = {}
     for index, fault in enumerate(faults):
-        by_subject.setdefault(fault.subject.whole, []).append(index)
+        if fault.explains:
+            by_subject.setdefault(fault.subject.whole, []).append(index)
     parents = [
         tuple(
             parent

@@ -17,6 +17,11 @@ class Profile(enum.Enum):
     COST = "cost"
 
 
+def since_when(moment: datetime | None) -> str:
+    """` since 2026-03-01 11:30 UTC`; empty if that is unknown."""
+    return f" since {moment:%Y-%m-%d %H:%M} UTC" if moment is not None else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     kind: str
@@ -53,6 +58,8 @@ class Fault:
     """Objects whose own faults explain this one. If one of them has a fault, this is its effect."""
     only_as_effect: bool = False
     """Normal for a while by itself: reported only if one of `causes` has a fault."""
+    explains: bool = True
+    """Whether it can be the cause of another fault: advice cannot."""
     alike: str = ""
     """Pods of one workload with the same rule and the same text here are one finding."""
 

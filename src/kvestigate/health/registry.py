@@ -9,19 +9,27 @@ from kvestigate.health.diagnosis import diagnose
 from kvestigate.health.model import Fault, Finding, Profile
 from kvestigate.health.rule import Rule
 from kvestigate.health.rules import (
+    access,
     autoscalers,
     budgets,
     certificates,
     claims,
+    controlplane,
     creating,
     deprecated,
     endpoints,
+    extensions,
     gateways,
+    gpu_supply,
     gpus,
+    hygiene,
     ingresses,
     jobs,
     leftovers,
+    namespaces,
+    node_versions,
     nodes,
+    podsecurity,
     policies,
     references,
     requests,
@@ -33,6 +41,7 @@ from kvestigate.health.rules import (
     storage,
     usage,
     volumes,
+    webhooks,
     wiring,
     workloads,
 )
@@ -40,6 +49,11 @@ from kvestigate.snapshot.model import Snapshot
 
 RULES: tuple[Rule, ...] = (
     *nodes.RULES,
+    *node_versions.RULES,
+    *controlplane.RULES,
+    *extensions.RULES,
+    *webhooks.RULES,
+    *namespaces.RULES,
     *references.RULES,
     *creating.RULES,
     *scheduling.RULES,
@@ -64,7 +78,11 @@ RULES: tuple[Rule, ...] = (
     *certificates.RULES,
     *usage.RULES,
     *gpus.RULES,
+    *gpu_supply.RULES,
     *deprecated.RULES,
+    *access.RULES,
+    *podsecurity.RULES,
+    *hygiene.RULES,
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from kvestigate.health.cluster import Cluster
 from kvestigate.health.model import Fault, Profile
+from kvestigate.render.severity import Severity
 from kvestigate.snapshot.source import Source
 
 Check = Callable[[Cluster], Iterable[Fault]]
@@ -29,8 +30,10 @@ class Rule:
     """Advice that a healthy workload need not follow: only asked for by its profile."""
 
     def faults(self, cluster: Cluster) -> Iterator[Fault]:
+        breaks = self.profile is Profile.RELIABILITY and not self.strict
         for fault in self.check(cluster):
-            yield replace(fault, rule=self.name)
+            explains = breaks and fault.severity is not Severity.INFO
+            yield replace(fault, rule=self.name, explains=explains)
 
 
 def rule(

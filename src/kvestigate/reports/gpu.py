@@ -37,8 +37,8 @@ class GpuReport:
     """The GPUs whose uuid is known."""
     at_work: int | None = None
     """GPUs with a utilization of 1 % or more; None if no utilization is known."""
-    resource_slices: int | None = 0
-    """ResourceSlices, whose devices are not counted in any figure here."""
+    not_counted: dict[str, int] | None = None
+    """Driver -> devices of ResourceSlices, which none of the other figures count."""
 
 
 def collect(snapshot: Snapshot) -> GpuReport:
@@ -58,10 +58,19 @@ def collect(snapshot: Snapshot) -> GpuReport:
         consumers=users if pods_known else None,
         devices=known,
         at_work=_at_work(known),
-        resource_slices=len(snapshot.of(listings.RESOURCE_SLICES))
-        if snapshot.knows(listings.RESOURCE_SLICES)
-        else None,
+        not_counted=_not_counted(snapshot),
     )
+
+
+def _not_counted(snapshot: Snapshot) -> dict[str, int] | None:
+    slices = snapshot.known(listings.DEVICE_SLICES)
+    if slices is None:
+        return None
+    devices: dict[str, int] = {}
+    for piece in slices:
+        driver = piece.spec.driver
+        devices[driver] = devices.get(driver, 0) + len(piece.spec.devices)
+    return devices
 
 
 def _at_work(known: Sequence[Device]) -> int | None:
@@ -70,12 +79,14 @@ def _at_work(known: Sequence[Device]) -> int | None:
 
 
 def render(report: GpuReport) -> Sequence[Block]:
-    if report.nodes == () and report.consumers == () and not report.resource_slices:
-        return [text("no GPUs: no node has allocatable GPUs, and no container requests any")]
-    blocks: list[Block] = [text(_totals(report))]
-    if report.resource_slices:
-        slices = counted(report.resource_slices, "ResourceSlice")
-        blocks.append(text(f"devices of {slices} are not counted", Tone.WARN))
+    uncounted = [
+        text(f"Not counted: {counted(devices, 'device')} in ResourceSlices of {driver}", Tone.WARN)
+        for driver, devices in sorted((report.not_counted or {}).items())
+    ]
+    if report.nodes == () and report.consumers == ():
+        none = "no GPUs: no node has allocatable GPUs, and no container requests any"
+        return [text(none), *uncounted]
+    blocks: list[Block] = [text(_totals(report)), *uncounted]
     if report.nodes is not None:
         blocks.append(_nodes(report.nodes))
     if report.consumers is not None:
@@ -171,7 +182,7 @@ def _devices(devices: Sequence[Device]) -> Table:
 REPORT = Report(
     name="gpu",
     summary="GPU model, memory, driver, MIG and allocation per node, and the pods that hold GPUs.",
-    needs=(listings.NODES, listings.PODS, listings.GPU_READINGS, listings.RESOURCE_SLICES),
+    needs=(listings.NODES, listings.PODS, listings.GPU_READINGS, listings.DEVICE_SLICES),
     collect=collect,
     render=render,
 )

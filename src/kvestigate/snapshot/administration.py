@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 from msgspec import field
 
 from kvestigate.kube.views.meta import Condition, LabelSelector, View
+from kvestigate.kube.views.pods import Presence
 from kvestigate.snapshot.meta import WrittenMeta
 
 
@@ -100,6 +102,7 @@ class ApiServiceSpec(View, frozen=True):
     """None: served by the API server itself."""
     group: str = ""
     version: str = ""
+    ca_bundle: str = ""
 
 
 class Conditions(View, frozen=True):
@@ -142,6 +145,19 @@ class DefinitionSpec(View, frozen=True):
     conversion: Conversion = Conversion()
 
 
+class DeviceSliceSpec(View, frozen=True):
+    driver: str = ""
+    node_name: str = ""
+    devices: tuple[Presence, ...] = ()
+
+
+class DeviceSlice(View, frozen=True):
+    """A ResourceSlice: devices that claims, not resource names, are allocated from."""
+
+    metadata: WrittenMeta = WrittenMeta()
+    spec: DeviceSliceSpec = DeviceSliceSpec()
+
+
 class Definition(View, frozen=True):
     """A CustomResourceDefinition."""
 
@@ -150,11 +166,16 @@ class Definition(View, frozen=True):
     status: Conditions = Conditions()
 
 
-class CustomStatus(Conditions, frozen=True):
-    """Lists of the Gateway API stay as they are: other kinds give these names other shapes."""
-
+class CustomStatus(View, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+    phase: str = ""
+    """`status.phase` or `status.state`."""
+    health: str = ""
+    """`status.health.status`, as Argo CD writes it."""
+    message: str = ""
     listeners: Any = None
     parents: Any = None
+    """Lists of the Gateway API stay as they are: other kinds give these names other shapes."""
 
 
 class CustomObject(View, frozen=True):
@@ -163,7 +184,65 @@ class CustomObject(View, frozen=True):
     api_version: str = ""
     kind: str = ""
     metadata: WrittenMeta = WrittenMeta()
+    suspended: bool = False
+    """Nobody works on it, on purpose: its conditions may be old."""
     status: CustomStatus = CustomStatus()
+
+
+class UncheckedObject(View, frozen=True):
+    """A custom object as it comes: its author decides what spec and status look like."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: WrittenMeta = WrittenMeta()
+    spec: Any = None
+    status: Any = None
+
+
+def as_custom_object(unchecked: UncheckedObject) -> CustomObject:
+    """Keeps what looks like a condition; the rest of spec and status is dropped."""
+    spec, status = _mapping(unchecked.spec), _mapping(unchecked.status)
+    return CustomObject(
+        unchecked.api_version,
+        unchecked.kind,
+        unchecked.metadata,
+        any(spec.get(name) is True for name in ("suspend", "suspended", "paused")),
+        CustomStatus(
+            tuple(_condition(one) for one in _mappings(status.get("conditions"))),
+            _text(status.get("phase")) or _text(status.get("state")),
+            _text(_mapping(status.get("health")).get("status")),
+            _text(status.get("message")) or _text(_mapping(status.get("health")).get("message")),
+            status.get("listeners"),
+            status.get("parents"),
+        ),
+    )
+
+
+def _condition(written: dict[str, Any]) -> Condition:
+    moment = _text(written.get("lastTransitionTime"))
+    try:
+        changed = msgspec.convert(moment, datetime) if moment else None
+    except msgspec.ValidationError:
+        changed = None
+    return Condition(
+        _text(written.get("type")),
+        _text(written.get("status")),
+        _text(written.get("reason")),
+        _text(written.get("message")),
+        changed if changed is None or changed.tzinfo else changed.replace(tzinfo=UTC),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 class PolicyRule(View, frozen=True):

@@ -12,7 +12,7 @@ from kvestigate.snapshot.condensing import PodCondenser
 from kvestigate.snapshot.exporters import GpuExporters
 from kvestigate.snapshot.meta import Named
 from kvestigate.snapshot.pods import Pod
-from kvestigate.snapshot.source import CustomObjects, Listing, MetricSamples
+from kvestigate.snapshot.source import CustomObjects, Listing, MetricSamples, ServerVersion
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ def _names(name: str) -> Listing[Named]:
     return Listing(builtins.resource(name), Named, metadata_only=True)
 
 
-NODES = _of("nodes", core.Node)
+NODES = _of("nodes", objects.Node)
 NAMESPACES = _of("namespaces", core.Namespace)
 PODS = Listing(builtins.resource("pods"), Pod, condense=PodCondenser)
 """With what replicas have in common kept once; `PODS_IN_FULL` keep every field of `Pod`."""
@@ -60,8 +60,8 @@ SECRETS = _names("secrets")
 TLS_SECRETS = _of("secrets", objects.TlsSecret, "type=kubernetes.io/tls")
 SERVICE_ACCOUNTS = _names("serviceaccounts")
 RESOURCE_CLAIMS = _names("resourceclaims")
-RESOURCE_SLICES = _names("resourceslices")
 RESOURCE_CLAIM_TEMPLATES = _names("resourceclaimtemplates")
+DEVICE_SLICES = _of("resourceslices", rules.DeviceSlice)
 
 QUOTAS = _of("resourcequotas", rules.ResourceQuota)
 LIMIT_RANGES = _of("limitranges", rules.LimitRange)
@@ -82,4 +82,5 @@ LEASES = _of("leases", rules.Lease)
 NODE_METRICS = Listing(builtins.NODE_METRICS, metrics.NodeMetrics)
 POD_METRICS = Listing(builtins.POD_METRICS, metrics.PodMetrics)
 DEPRECATED_REQUESTS = MetricSamples("apiserver_requested_deprecated_apis")
+SERVER_VERSION = ServerVersion()
 GPU_READINGS = GpuExporters()

@@ -6,10 +6,36 @@ from datetime import datetime
 
 from msgspec import field
 
-from kvestigate.kube.views import network, policy
+from kvestigate.kube.views import core, network, policy
 from kvestigate.kube.views.core import EventSeries
-from kvestigate.kube.views.meta import CondensedMetadata, LabelSelector, View
-from kvestigate.snapshot.meta import WrittenMeta
+from kvestigate.kube.views.meta import CondensedMetadata, LabelSelector, Metadata, View
+from kvestigate.kube.views.pods import Presence
+from kvestigate.snapshot.meta import FieldsManager, WrittenMeta
+
+
+class NodeSpecFields(View, frozen=True):
+    """Which fields of the spec a client wrote."""
+
+    unschedulable: Presence | None = field(name="f:unschedulable", default=None)
+    taints: Presence | None = field(name="f:taints", default=None)
+
+
+class NodeFields(View, frozen=True):
+    spec: NodeSpecFields = field(name="f:spec", default=NodeSpecFields())
+
+
+class NodeWriter(FieldsManager, frozen=True):
+    fields: NodeFields = field(name="fieldsV1", default=NodeFields())
+
+
+class NodeMeta(Metadata, frozen=True):
+    managed_fields: tuple[NodeWriter, ...] = ()
+
+
+class Node(core.Node, frozen=True):
+    """With who cordoned it."""
+
+    metadata: NodeMeta = NodeMeta()
 
 
 class SecretData(View, frozen=True):

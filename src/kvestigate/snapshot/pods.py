@@ -6,7 +6,7 @@ memory, and may hold secrets.
 
 from __future__ import annotations
 
-from msgspec import field
+from msgspec import field, structs
 
 from kvestigate.kube.views.meta import CondensedMetadata, View
 from kvestigate.kube.views.placement import Affinity, Toleration, TopologySpreadConstraint
@@ -20,6 +20,10 @@ from kvestigate.kube.views.pods import (
     SchedulingGate,
     Volume,
 )
+
+GPUS_SEEN = "NVIDIA_VISIBLE_DEVICES"
+"""The variable that tells NVIDIA's container runtime which GPUs a container sees."""
+HIDDEN = "(not kept)"
 
 
 class NamedSource(View, frozen=True):
@@ -89,10 +93,18 @@ class ValueFrom(View, frozen=True):
 
 
 class Variable(View, frozen=True):
-    """An environment variable without its value."""
+    """An environment variable. Its value is dropped as soon as it is decoded."""
 
     name: str = ""
     value_from: ValueFrom | None = None
+    value: str = ""
+    """`HIDDEN` if there is one. Only that of `GPUS_SEEN` is kept: it names devices."""
+
+    def __post_init__(self) -> None:
+        if self.value and self.name != GPUS_SEEN:
+            # `$(OTHER)` only repeats another variable.
+            repeats = self.value.startswith("$(") and self.value.endswith(")")
+            structs.force_setattr(self, "value", "" if repeats else HIDDEN)
 
 
 class VariablesFrom(View, frozen=True):

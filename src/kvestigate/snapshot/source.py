@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+import msgspec
 
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.errors import NotFound, ServiceUnavailable
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
-from kvestigate.snapshot.administration import CustomObject, Definition
+from kvestigate.snapshot.administration import (
+    CustomObject,
+    Definition,
+    UncheckedObject,
+    as_custom_object,
+)
 from kvestigate.snapshot.prometheus import Sample, samples
 
 T = TypeVar("T")
+Read = TypeVar("Read", covariant=True)
+"""What a source yields: a list of nodes with more fields is a list of nodes."""
 
 # Few responses of a few megabytes each.
 _PAGE_SIZE = 1000
 
 _MOST_OF_A_KIND = 500
 """A thousand broken objects of one kind have one cause."""
+
+_TOGETHER = 4
+"""How many kinds of custom resources are listed at a time."""
 
 # A large API server exposes megabytes of metrics.
 _PATIENCE = 30.0
@@ -36,8 +49,8 @@ Condense = Callable[[T], T]
 
 
 @dataclass(frozen=True, slots=True)
-class Source(ABC, Generic[T]):
-    """Something that a snapshot reads once, as a sequence of `T`."""
+class Source(ABC, Generic[Read]):
+    """Something that a snapshot reads once, as a sequence of `Read`."""
 
     @property
     @abstractmethod
@@ -55,20 +68,20 @@ class Source(ABC, Generic[T]):
         return False
 
     @abstractmethod
-    async def read(self, api: Api, namespace: str, progress: Progress | None) -> tuple[T, ...]:
+    async def read(self, api: Api, namespace: str, progress: Progress | None) -> tuple[Read, ...]:
         """All items; with `namespace`, only those of it and those without a namespace."""
 
 
 @dataclass(frozen=True, slots=True)
-class Listing(Source[T]):
+class Listing(Source[Read]):
     """All objects of a resource, decoded as `type`."""
 
     resource: Resource
-    type: type[T]
+    type: type[Read]
     fields: str = ""
     """A field selector that the server applies: `type=kubernetes.io/tls`."""
     metadata_only: bool = False
-    condense: Callable[[], Condense[T]] | None = None
+    condense: Callable[[], Condense[Read]] | None = None
     """Creates a function that reduces each object of one list to the needed fields."""
     most: int = 0
     """Stop after the page with this many objects; 0: read all."""
@@ -86,15 +99,15 @@ class Listing(Source[T]):
         """Not of measurements: what nobody measures is there all the same."""
         return self.resource.group != builtins.POD_METRICS.group
 
-    async def read(self, api: Api, namespace: str, progress: Progress | None) -> tuple[T, ...]:
+    async def read(self, api: Api, namespace: str, progress: Progress | None) -> tuple[Read, ...]:
         within = namespace if namespace and self.resource.namespaced else None
         condense = self.condense() if self.condense is not None else None
-        items: list[T] = []
+        items: list[Read] = []
         pages = api.pages(
             self.resource,
             Selection(within, fields=self.fields),
             type=self.type,
-            limit=_PAGE_SIZE,
+            limit=min(self.most or _PAGE_SIZE, _PAGE_SIZE),
             metadata_only=self.metadata_only,
         )
         try:
@@ -131,14 +144,19 @@ class CustomObjects(Source[CustomObject]):
             for definition in await listing.read(api, namespace, None)
             if (resource := _served(definition)) is not None
         ]
-        read: list[CustomObject] = []
-        for resource in resources:
-            objects = Listing(resource, CustomObject, most=_MOST_OF_A_KIND)
-            try:
-                read += await objects.read(api, namespace, progress)
-            except (NotFound, ServiceUnavailable):
-                continue  # its definition says more than its objects could
-        return tuple(read)
+        room = asyncio.Semaphore(_TOGETHER)
+
+        async def objects(resource: Resource) -> tuple[CustomObject, ...]:
+            listing = Listing(resource, UncheckedObject, most=_MOST_OF_A_KIND)
+            async with room:
+                try:
+                    unchecked = await listing.read(api, namespace, None)
+                except (NotFound, ServiceUnavailable):
+                    return ()  # its definition says more than its objects could
+            return tuple(map(as_custom_object, unchecked))
+
+        per_resource = await asyncio.gather(*map(objects, resources))
+        return tuple(found for own in per_resource for found in own)
 
 
 def _served(definition: Definition) -> Resource | None:
@@ -176,3 +194,26 @@ class MetricSamples(Source[Sample]):
     async def read(self, api: Api, namespace: str, progress: Progress | None) -> tuple[Sample, ...]:
         exposed = await api.request("GET", self.path, accept="text/plain", timeout=_PATIENCE)
         return tuple(samples(exposed, self.metric))
+
+
+class ApiVersion(msgspec.Struct, frozen=True, rename="camel"):
+    git_version: str = ""
+    """`v1.36.4`"""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerVersion(Source[ApiVersion]):
+    """The version of the API server: one item."""
+
+    @property
+    def verb(self) -> str:
+        return "get"
+
+    @property
+    def name(self) -> str:
+        return "/version"
+
+    async def read(
+        self, api: Api, namespace: str, progress: Progress | None
+    ) -> tuple[ApiVersion, ...]:
+        return (msgspec.json.decode(await api.request("GET", "/version"), type=ApiVersion),)

@@ -68,15 +68,42 @@ _OF_KIND: dict[str, tuple[Listing[Any], dict[str, Removal]]] = {
         },
     ),
 }
+_OF_ADMINISTRATORS: dict[str, tuple[Listing[Any], dict[str, Removal]]] = {
+    "CustomResourceDefinition": (
+        listings.DEFINITIONS,
+        {"apiextensions.k8s.io/v1beta1": Removal("1.22", "apiextensions.k8s.io/v1")},
+    ),
+    "ValidatingWebhookConfiguration": (
+        listings.VALIDATING_WEBHOOKS,
+        _ADMISSION := {
+            "admissionregistration.k8s.io/v1beta1": Removal(
+                "1.22", "admissionregistration.k8s.io/v1"
+            )
+        },
+    ),
+    "MutatingWebhookConfiguration": (listings.MUTATING_WEBHOOKS, _ADMISSION),
+    "Role": (
+        listings.ROLES,
+        _RBAC := {
+            "rbac.authorization.k8s.io/v1alpha1": Removal("1.22", "rbac.authorization.k8s.io/v1"),
+            "rbac.authorization.k8s.io/v1beta1": Removal("1.22", "rbac.authorization.k8s.io/v1"),
+        },
+    ),
+    "ClusterRole": (listings.CLUSTER_ROLES, _RBAC),
+    "RoleBinding": (listings.ROLE_BINDINGS, _RBAC),
+    "ClusterRoleBinding": (listings.CLUSTER_ROLE_BINDINGS, _RBAC),
+}
+"""Kinds that not everybody may list."""
 
 
 @rule(
     "deprecated-manifest",
     "An object was written with an API version that is no longer served.",
     *(listing for listing, _ in _OF_KIND.values()),
+    uses=[listing for listing, _ in _OF_ADMINISTRATORS.values()],
 )
 def written_in_old_versions(cluster: Cluster) -> Iterator[Fault]:
-    for kind, (listing, removals) in _OF_KIND.items():
+    for kind, (listing, removals) in (*_OF_KIND.items(), *_OF_ADMINISTRATORS.items()):
         for obj in cluster.of(listing):
             meta: WrittenMeta = obj.metadata
             for version, writer in _versions(meta).items():
@@ -89,9 +116,13 @@ def written_in_old_versions(cluster: Cluster) -> Iterator[Fault]:
                     evidence=f"Written as {version} by {writer}. Kubernetes {removal.release} and "
                     f"later do not serve {version}; use {removal.instead}.",
                     why=f"Kubernetes {removal.release} and later refuse the same manifest.",
-                    command=f"kubectl -n {meta.namespace} get {kind.lower()} {meta.name} "
+                    command=f"kubectl {_in(meta)}get {kind.lower()} {meta.name} "
                     "-o yaml --show-managed-fields",
                 )
+
+
+def _in(meta: WrittenMeta) -> str:
+    return f"-n {meta.namespace} " if meta.namespace else ""
 
 
 def _versions(meta: WrittenMeta) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvestigate.health.cluster import Cluster
-from kvestigate.health.model import Fault, Subject
+from kvestigate.health.model import Fault, Profile, Subject
 from kvestigate.health.rule import rule
 from kvestigate.kube import quantities
 from kvestigate.render.human import counted, size
@@ -15,13 +15,17 @@ from kvestigate.render.severity import Severity
 from kvestigate.reports import gpu
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.exporters import GpuReading
-from kvestigate.snapshot.gpus import at_work, gpu_requests, occupied
+from kvestigate.snapshot.gpus import at_work, gpu_requests, node_gpus, occupied
 
 _IDLE_MILLIS = 10
 """A program that feeds a GPU uses more CPU than this."""
 
 
-@rule("gpu-not-offered", "A pod requests GPUs that no node has.", *gpu.REPORT.needs)
+@rule(
+    "gpu-not-offered",
+    "A pod requests GPUs that no node has.",
+    *gpu.REPORT.needs,
+)
 def not_offered(cluster: Cluster) -> Iterator[Fault]:
     offered = {
         name
@@ -38,15 +42,24 @@ def not_offered(cluster: Cluster) -> Iterator[Fault]:
                 f"{consumer.resource}, but no node has allocatable {consumer.resource}.",
                 why="The device plugin is not running, or its GPUs are unhealthy.",
                 command="kvestigate report run gpu",
+                causes=_without_gpus(cluster),
+                alike=consumer.resource,
             )
+
+
+def _without_gpus(cluster: Cluster) -> tuple[Subject, ...]:
+    """The nodes that should have GPUs and offer none."""
+    return tuple(
+        Subject("Node", node.metadata.name)
+        for node in cluster.of(listings.NODES)
+        if node_gpus(node, {}) is not None
+    )
 
 
 @dataclass(slots=True)
 class _Idle:
     """The idle pods of one workload and the GPUs that they hold."""
 
-    first: str
-    """The name of one of the pods."""
     pods: int = 0
     gpus: int = 0
     memory_mib: float = 0.0
@@ -63,7 +76,13 @@ class _Idle:
         return f"{subject} {'holds' if self.pods == 1 else 'hold'} {counted(self.gpus, 'GPU')}"
 
 
-@rule("gpu-idle", "A workload holds GPUs at 0 % utilization.", listings.PODS, listings.GPU_READINGS)
+@rule(
+    "gpu-idle",
+    "A workload holds GPUs at 0 % utilization.",
+    listings.PODS,
+    listings.GPU_READINGS,
+    profile=Profile.COST,
+)
 def idle_by_utilization(cluster: Cluster) -> Iterator[Fault]:
     """Pods all of whose GPUs the exporter measured at 0 % utilization."""
     readings = cluster.of(listings.GPU_READINGS)
@@ -83,13 +102,12 @@ def idle_by_utilization(cluster: Cluster) -> Iterator[Fault]:
     for (namespace, name), own in by_pod.items():
         if not any(at_work(reading.utilization) for reading in own):
             memory = sum(reading.memory_used_mib or 0.0 for reading in own)
-            idle.setdefault(owners[namespace, name], _Idle(name)).add(len(own), memory)
+            idle.setdefault(owners[namespace, name], _Idle()).add(len(own), memory)
     pods = Counter(owners.values())
     for owner, held in _largest_first(idle):
         loaded = f"; {_memory(held.memory_mib)} GPU memory is loaded" if held.memory_mib else ""
         yield _finding(
             owner,
-            held,
             Severity.WARNING,
             f"{held.holds(pods[owner])} at 0 % utilization{loaded}.",
         )
@@ -127,6 +145,7 @@ def used_outside_kubernetes(cluster: Cluster) -> Iterator[Fault]:
     listings.PODS,
     listings.POD_METRICS,
     listings.GPU_READINGS,
+    profile=Profile.COST,
 )
 def idle_by_cpu(cluster: Cluster) -> Iterator[Fault]:
     """A hint for clusters without a GPU exporter: a program that feeds a GPU uses CPU."""
@@ -149,11 +168,10 @@ def idle_by_cpu(cluster: Cluster) -> Iterator[Fault]:
             continue
         gpus = sum(amount for _, _, amount in gpu_requests(pod))
         if gpus:
-            idle.setdefault(cluster.workload(pod), _Idle(pod.metadata.name)).add(gpus)
+            idle.setdefault(cluster.workload(pod), _Idle()).add(gpus)
     for owner, held in _largest_first(idle):
         yield _finding(
             owner,
-            held,
             Severity.INFO,
             f"{held.holds(pods[owner])} at less than {_IDLE_MILLIS}m CPU per pod. "
             "GPU utilization: unknown (no GPU exporter answered).",
@@ -176,13 +194,13 @@ def _largest_first(idle: dict[Subject, _Idle]) -> list[tuple[Subject, _Idle]]:
     return sorted(idle.items(), key=lambda item: (-item[1].gpus, item[0].namespace, item[0].name))
 
 
-def _finding(owner: Subject, held: _Idle, severity: Severity, evidence: str) -> Fault:
+def _finding(owner: Subject, severity: Severity, evidence: str) -> Fault:
     return Fault(
         severity=severity,
         subject=owner,
         evidence=evidence,
         why="Other workloads cannot use these GPUs.",
-        command=f"kvestigate exec {held.first} -n {owner.namespace} -- nvidia-smi",
+        command="kvestigate optimize probe-gpu --live --samples 3",
     )
 
 

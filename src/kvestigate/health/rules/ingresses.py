@@ -10,7 +10,7 @@ from typing import Any
 from kvestigate.health.cluster import Cluster, subject_of
 from kvestigate.health.model import Fault, Subject
 from kvestigate.health.rule import rule
-from kvestigate.health.rules.certificates import not_after
+from kvestigate.health.rules.certificates import validity
 from kvestigate.kube.views.network import IngressServiceBackend, Service
 from kvestigate.render.human import listed
 from kvestigate.render.severity import Severity
@@ -233,9 +233,10 @@ def _secret_problem(cluster: Cluster, name: str, namespace: str, hosts: Sequence
             return "which is not of the type kubernetes.io/tls"
         return ""
     encoded = secret.data.certificate
-    ends = not_after(encoded)
-    if ends is None:
+    dates = validity(encoded)
+    if dates is None:
         return "whose tls.crt is not a certificate"
+    _, ends = dates
     if ends <= cluster.now:
         return f"whose certificate expired on {ends:%Y-%m-%d %H:%M} UTC"
     names = _names(encoded)
