@@ -45,6 +45,7 @@ FAULTS = {
     "gpu-fleet": {
         ("crash-loop", "gpu-exporter"),
         ("pending", "pretrain"),
+        ("gpu-scattered", "pretrain"),
         ("service-without-endpoints", "gateway"),
         ("gpu-idle", "model-multi-1-otel-llm"),
         ("gpu-idle", "model-multi-2-otel-llm"),

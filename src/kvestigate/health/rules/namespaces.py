@@ -41,6 +41,7 @@ _NEARLY = 0.9
     uses=[listings.API_SERVICES],
 )
 def stuck_namespaces(cluster: Cluster) -> Iterator[Fault]:
+    held = _held(cluster)
     for namespace in cluster.of(listings.NAMESPACES):
         asked = namespace.metadata.deletion_timestamp
         if asked is None:
@@ -56,8 +57,20 @@ def stuck_namespaces(cluster: Cluster) -> Iterator[Fault]:
             "can be created in it.",
             command=f"kubectl describe namespace {namespace.metadata.name}",
             since=asked,
-            causes=_unavailable(cluster, " ".join(said)),
+            causes=(
+                *_unavailable(cluster, " ".join(said)),
+                *held.get(namespace.metadata.name, ()),
+            ),
         )
+
+
+def _held(cluster: Cluster) -> dict[str, list[Subject]]:
+    """Namespace -> the objects in it that were deleted and are still there."""
+    held: dict[str, list[Subject]] = {}
+    for kind, item in _deleted(cluster):
+        meta = item.metadata
+        held.setdefault(meta.namespace, []).append(Subject(kind, meta.name, meta.namespace))
+    return held
 
 
 def _obstacles(cluster: Cluster, namespace: Namespace) -> list[str]:
@@ -247,8 +260,8 @@ def _against_each_other(limits: LimitRange, own: list[LimitRange]) -> Iterator[s
 
 _FIELDS = {
     "min": "minimum",
-    "default_request": "default request for",
-    "default": "default limit of",
+    "default_request": "default request",
+    "default": "default limit",
 }
 
 

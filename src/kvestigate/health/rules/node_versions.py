@@ -42,9 +42,10 @@ def _version(text: str) -> Version | None:
 def skewed(cluster: Cluster) -> Iterator[Fault]:
     server = next((one.git_version for one in cluster.of(listings.SERVER_VERSION)), "")
     nodes = [(node, version) for node in cluster.of(listings.NODES) if (version := _of(node))]
-    newest = max((version for _, version in nodes), default=None)
+    limit = _version(server)
+    newest = max((own for _, own in nodes if limit is None or own <= limit), default=None)
     for node, version in nodes:
-        evidence = _skew(version, _version(server), server, node)
+        evidence = _skew(version, limit, server, node)
         severity = Severity.WARNING
         if not evidence and newest and newest[1] - version[1] >= _APART:
             severity = Severity.INFO
