@@ -193,3 +193,37 @@ def test_options_of_one_look_and_of_watching_do_not_mix(
     outcome = invoke("audit", *wrong)
     assert outcome.code == 2, outcome.err
     assert wrong[0] in outcome.err
+
+
+@pytest.mark.parametrize("given", ["speed", "security,speed", ""])
+def test_an_unknown_profile_is_named_with_the_known_ones(invoke: Invoke, given: str) -> None:
+    outcome = invoke("audit", "--profile", given)
+    assert outcome.code == 2
+    assert "is not a profile" in outcome.err.splitlines()[0]
+    assert "reliability, security, cost, all" in outcome.err
+
+
+def test_a_custom_resource_that_cannot_be_listed_ends_no_audit(
+    invoke: Invoke, start: Start, home: Path
+) -> None:
+    """As when the conversion webhook of its definition does not answer."""
+    none = {"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": []}
+    names = {"plural": "things", "kind": "Thing"}
+    versions = [{"name": "v1", "served": True, "storage": True}]
+    spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": versions}
+    definition = {"metadata": {"name": "things.example.com"}, "spec": spec}
+    broken = {"kind": "Status", "reason": "InternalError", "message": "conversion", "code": 500}
+    odd = {"kind": "Version", "gitVersion": 7}
+
+    async def answer(request: Request) -> Response | Upgrade:
+        path = request.path.partition("?")[0]
+        if path.endswith("/customresourcedefinitions"):
+            return await answering(200, {**none, "items": [definition]})(request)
+        if path.endswith("/things"):
+            return await answering(500, broken)(request)
+        return await answering(200, odd if path == "/version" else none)(request)
+
+    (home / "config").write_text(kubeconfig(start(answer).url))
+    outcome = invoke("audit", "--kubeconfig", "config", "--profile", "reliability,all", "--all")
+    assert outcome.code == 0, outcome.err
+    assert "CRITICAL" not in outcome.out

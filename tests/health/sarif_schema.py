@@ -27,7 +27,8 @@ def _array(items: Schema) -> Schema:
 
 _MESSAGE = _object(("text",), text=_WORDS)
 _LEVEL: Schema = {"enum": ["none", "note", "warning", "error"]}
-_RULE = _object(("id",), id=_WORDS, shortDescription=_MESSAGE)
+_TAGS = _object((), tags={**_array(_WORDS), "uniqueItems": True})
+_RULE = _object(("id",), id=_WORDS, shortDescription=_MESSAGE, properties=_TAGS)
 _LOGICAL = _object((), name=_WORDS, fullyQualifiedName=_WORDS, kind=_WORDS)
 _RESULT = _object(
     ("message",),

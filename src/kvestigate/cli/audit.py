@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +20,12 @@ from kvestigate.cli.watched_audit import watch_findings
 from kvestigate.errors import EXIT_FAILED, EXIT_OK, UsageError
 
 _SARIF = "sarif"
+_EVERY = "all"
 
 
 if TYPE_CHECKING:
     from kvestigate.health.audit import Audit
+    from kvestigate.health.model import Profile
     from kvestigate.health.waivers import Waiver
 
 fail_on_option = click.option(
@@ -40,6 +43,7 @@ fail_on_option = click.option(
         "kvestigate audit -n web --fail-on critical",
         "kvestigate audit --fail-on warning --baseline monday.json --junit audit.xml",
         "kvestigate audit --watch -o json",
+        "kvestigate audit --profile security,cost",
         "kvestigate audit -o sarif > findings.sarif",
     ),
 )
@@ -62,6 +66,20 @@ fail_on_option = click.option(
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Accept the findings that FILE names, each with owner, reason and last day.",
+)
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    metavar="NAME",
+    help="Check only these rules, and give their advice: reliability, security, cost or all; "
+    "repeatable, or separated by commas.",
+)
+@click.option(
+    "--all",
+    "every_fault",
+    is_flag=True,
+    help="Show every fault as a finding of its own, also those that follow from another.",
 )
 @click.option(
     "--sarif",
@@ -118,6 +136,8 @@ async def audit(
     every: float,
     webhook: str | None,
     slack: str | None,
+    profiles: tuple[str, ...],
+    every_fault: bool,
     no_logs: bool,
 ) -> int:
     """Show every report of the cluster, and the problems found.
@@ -136,7 +156,7 @@ async def audit(
 
     known, accepted = _baseline(baseline), _waivers(waivers)
     options = run.options
-    wanted = AuditOptions(logs=not no_logs, namespace=options.namespace)
+    wanted = AuditOptions(not no_logs, options.namespace, _profiles(profiles), every_fault)
     if watch:
         _check_watch(json_path, sarif_path, junit_path, html_path, fail_on)
 
@@ -228,6 +248,20 @@ async def diff(
     difference = await run(DiffOptions(*audits), json_path=json_path)
     severities = (Severity(finding.severity) for finding in difference.new_findings)
     return EXIT_FAILED if fail_on and at_least(severities, fail_on) else EXIT_OK
+
+
+def _profiles(written: Sequence[str]) -> tuple[Profile, ...]:
+    """`security,cost` or both one by one; `all` is every profile."""
+    from kvestigate.health.model import Profile
+
+    known = {profile.value: (profile,) for profile in Profile} | {_EVERY: tuple(Profile)}
+    names = [name.strip() for words in written for name in words.split(",")]
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"--profile: {name!r} is not a profile", hint=f"use {', '.join(known)}"
+            )
+    return tuple(dict.fromkeys(profile for name in names for profile in known[name]))
 
 
 def _read(path: Path) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,8 +16,9 @@ from kvestigate.client.logs import LogOptions
 from kvestigate.client.named import require_namespace
 from kvestigate.errors import KvestigateError
 from kvestigate.health.cluster import Cluster
-from kvestigate.health.model import Finding, key_of
-from kvestigate.health.registry import RULES, findings, skipped
+from kvestigate.health.model import Finding, Profile, key_of
+from kvestigate.health.registry import RULES, chosen, findings, skipped
+from kvestigate.health.rule import Rule
 from kvestigate.health.rules.running import crashing_containers
 from kvestigate.health.waivers import Accepted, Waiver, accepted, annotated
 from kvestigate.kube.views.pods import CondensedContainerStatus
@@ -25,19 +26,20 @@ from kvestigate.reports.registry import REPORTS
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.model import Gap, Snapshot
 from kvestigate.snapshot.pods import Pod
-from kvestigate.snapshot.source import Progress
+from kvestigate.snapshot.source import Progress, Source
 
 SCHEMA = "kvestigate.audit/v1"
 
-NEEDS = tuple(
-    dict.fromkeys(
-        [
-            *(listing for report in REPORTS for listing in report.needs),
-            *(listing for rule in RULES for listing in (*rule.needs, *rule.uses)),
-        ]
-    )
-)
-"""The sources of all reports and rules, each once."""
+
+def sources_of(rules: Iterable[Rule]) -> tuple[Source[Any], ...]:
+    """What all reports and these rules read, each once."""
+    reported = [source for report in REPORTS for source in report.needs]
+    checked = [source for rule in rules for source in (*rule.needs, *rule.uses)]
+    return tuple(dict.fromkeys([*reported, *checked]))
+
+
+NEEDS = sources_of(RULES)
+"""The sources of all reports and all rules."""
 
 _MOST_LOGS = 20
 """Containers in a crash loop whose last log line is read. More than these have one cause."""
@@ -50,6 +52,13 @@ class AuditOptions:
     """Read the last log line of containers in CrashLoopBackOff."""
     namespace: str = ""
     """Read only this namespace and objects without a namespace; empty: all namespaces."""
+    profiles: tuple[Profile, ...] = ()
+    """Check only the rules of these, with their advice; empty: all rules, without advice."""
+    every_fault: bool = False
+    """Each fault as a finding of its own, also those that follow from another."""
+
+
+_DEFAULTS = AuditOptions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +71,12 @@ class Audit:
     """The namespace that was read; empty: all."""
     objects: int = 0
     """How many objects were read; 0 in files of versions that did not count them."""
+    profiles: tuple[Profile, ...] = ()
+    """The profiles that were asked for; empty: all rules, without advice."""
+    every_fault: bool = False
+    """Whether effects are findings of their own."""
+    checks: int = 0
+    """How many rules were asked for; 0 in files of versions that did not count them."""
     findings: tuple[Finding, ...]
     accepted: tuple[Accepted, ...] = ()
     """Those of the findings that do not count for `--fail-on`."""
@@ -75,10 +90,11 @@ async def collect(access: Access, options: AuditOptions, progress: Progress | No
     async with connect(access) as api:
         if options.namespace:
             await require_namespace(api, options.namespace)
-        snapshot = await take(api, NEEDS, progress, namespace=options.namespace)
+        needs = sources_of(chosen(options.profiles))
+        snapshot = await take(api, needs, progress, namespace=options.namespace)
         if options.logs:
             snapshot = await with_log_lines(api, snapshot)
-    return examine(snapshot, str(access.server))
+    return examine(snapshot, str(access.server), options)
 
 
 async def with_log_lines(api: Api, snapshot: Snapshot) -> Snapshot:
@@ -87,9 +103,11 @@ async def with_log_lines(api: Api, snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, last_log_lines=await _last_log_lines(api, crashing))
 
 
-def examine(snapshot: Snapshot, server: str) -> Audit:
-    """Pure: runs every report and every rule on the snapshot."""
-    cluster, found = Cluster(snapshot), findings(snapshot)
+def examine(snapshot: Snapshot, server: str, options: AuditOptions = _DEFAULTS) -> Audit:
+    """Pure: runs every report and every rule that is asked for on the snapshot."""
+    rules = chosen(options.profiles)
+    found = findings(snapshot, rules, every_fault=options.every_fault)
+    cluster = Cluster(snapshot)
     waivers = [
         waiver
         for finding in found
@@ -100,11 +118,14 @@ def examine(snapshot: Snapshot, server: str) -> Audit:
         server=server,
         namespace=snapshot.namespace,
         objects=snapshot.objects,
+        profiles=options.profiles,
+        every_fault=options.every_fault,
+        checks=len(rules),
         findings=found,
         accepted=tuple(accepted(found, waivers, (), snapshot.captured_at.date())),
-        skipped=skipped(snapshot),
+        skipped=skipped(snapshot, rules),
         reports={report.name: snapshot.derived(report.collect) for report in REPORTS},
-        gaps=snapshot.missing(NEEDS),
+        gaps=snapshot.missing(sources_of(rules)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kvestigate.health.cluster import Cluster
-from kvestigate.health.diagnosis import diagnose
+from kvestigate.health.diagnosis import as_found, diagnose
 from kvestigate.health.model import Fault, Finding, Profile
 from kvestigate.health.rule import Rule
 from kvestigate.health.rules import (
@@ -99,9 +99,13 @@ def faults(cluster: Cluster, rules: Collection[Rule]) -> list[Fault]:
     return [fault for rule in checked for fault in rule.faults(cluster)]
 
 
-def findings(snapshot: Snapshot, rules: Collection[Rule] | None = None) -> tuple[Finding, ...]:
+def findings(
+    snapshot: Snapshot, rules: Collection[Rule] | None = None, *, every_fault: bool = False
+) -> tuple[Finding, ...]:
+    """One for each cause; with `every_fault`, one for each fault."""
     cluster = Cluster(snapshot)
-    return diagnose(cluster, faults(cluster, chosen() if rules is None else rules))
+    seen = faults(cluster, chosen() if rules is None else rules)
+    return as_found(seen) if every_fault else diagnose(cluster, seen)
 
 
 def skipped(snapshot: Snapshot, rules: Collection[Rule] | None = None) -> tuple[str, ...]:

@@ -60,7 +60,8 @@ def finding_blocks(audit: Audit) -> Sequence[Block]:
         tone = Tone.WARN if audit.skipped else Tone.GOOD
         return [*blocks, text(no_problems(audit), tone)]
     summary = tally(finding.severity for finding in findings)
-    return [*blocks, text(summary), *_brief(findings)]
+    shown = map(_finding, findings) if audit.every_fault else _brief(findings)
+    return [*blocks, text(summary), *shown]
 
 
 def accepted_lines(audit: Audit) -> Sequence[str]:
@@ -89,7 +90,7 @@ def not_checked(audit: Audit) -> Sequence[str]:
 
 def no_problems(audit: Audit) -> str:
     """Says so when some checks could not run."""
-    ran = len(RULES) - len(audit.skipped)
+    ran = audit.checks - len(audit.skipped)
     if not ran:
         return "No check could run: whether there are problems is unknown."
     which = " by the checks that could run" if audit.skipped else ""
@@ -110,7 +111,7 @@ def _brief(findings: Sequence[Finding]) -> Iterator[Text]:
         elif shown[rule] == many[rule]:
             left = many[rule] - _SHOWN
             yield text(
-                f"{left} more {rule} findings: see them with `-o json` or `--html PATH`", Tone.DIM
+                f"{left} more {rule} findings: see them with `--all` or `--html PATH`", Tone.DIM
             )
 
 

@@ -12,6 +12,7 @@ from kvestigate import __version__
 from kvestigate.health.audit import Audit
 from kvestigate.health.model import Finding, Subject
 from kvestigate.health.registry import RULES
+from kvestigate.health.rule import Rule
 from kvestigate.render.severity import Severity
 from kvestigate.reports.model import gap_line
 
@@ -24,7 +25,7 @@ def to_sarif(audit: Audit) -> dict[str, Any]:
     driver = {
         "name": "kvestigate",
         "version": __version__,
-        "rules": [{"id": rule.name, "shortDescription": {"text": rule.summary}} for rule in RULES],
+        "rules": [_rule(rule) for rule in RULES],
     }
     invocation = {
         # False would mean that the run failed; what was not read is listed below instead.
@@ -41,6 +42,14 @@ def to_sarif(audit: Audit) -> dict[str, Any]:
         "results": [_result(finding) for finding in audit.findings],
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.name,
+        "shortDescription": {"text": rule.summary},
+        "properties": {"tags": [rule.profile.value]},
+    }
 
 
 def _result(finding: Finding) -> dict[str, Any]:

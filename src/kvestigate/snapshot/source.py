@@ -12,7 +12,7 @@ import msgspec
 
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
-from kvestigate.errors import NotFound, ServiceUnavailable
+from kvestigate.errors import ApiError, Forbidden
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.snapshot.administration import (
@@ -151,8 +151,11 @@ class CustomObjects(Source[CustomObject]):
             async with room:
                 try:
                     unchecked = await listing.read(api, namespace, None)
-                except (NotFound, ServiceUnavailable):
-                    return ()  # its definition says more than its objects could
+                except Forbidden:
+                    raise
+                except ApiError:
+                    # A dead conversion webhook or aggregated API: its definition says why.
+                    return ()
             return tuple(map(as_custom_object, unchecked))
 
         per_resource = await asyncio.gather(*map(objects, resources))
@@ -203,7 +206,7 @@ class ApiVersion(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class ServerVersion(Source[ApiVersion]):
-    """The version of the API server: one item."""
+    """The version of the API server: one item, or none if the answer is not a version."""
 
     @property
     def verb(self) -> str:
@@ -216,4 +219,8 @@ class ServerVersion(Source[ApiVersion]):
     async def read(
         self, api: Api, namespace: str, progress: Progress | None
     ) -> tuple[ApiVersion, ...]:
-        return (msgspec.json.decode(await api.request("GET", "/version"), type=ApiVersion),)
+        answer = await api.request("GET", "/version")
+        try:
+            return (msgspec.json.decode(answer, type=ApiVersion),)
+        except msgspec.DecodeError:
+            return ()
