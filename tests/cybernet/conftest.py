@@ -145,7 +145,7 @@ async def fronted(document: Document, access: Access) -> AsyncIterator[Front]:
     async with (
         gateway(load(document), access) as opened,
         await listening(opened, HttpListen("127.0.0.1", 0)) as server,
-        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.address[1]}", timeout=30) as http,
+        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.address[1]}", timeout=120) as http,
     ):
         yield Front(http, opened, server.address[1])
 
