@@ -9,7 +9,7 @@ from kvestigate.cluster.plane.kinds.podspec import (
     validate_pod_template,
     warn_of_template,
 )
-from kvestigate.cluster.plane.kinds.workloads import job_policies, shared
+from kvestigate.cluster.plane.kinds.workloads import job_policies, job_status, shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Causes
@@ -79,6 +79,9 @@ class JobKind(shared.Workload):
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         return [*self.validate(new, scene), *_changes(new, old)]
+
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
+        return job_status.validate(new, old)
 
     def template_warnings(self, obj: Object) -> list[str]:
         return spec_warnings("spec", obj["spec"])
@@ -275,11 +278,7 @@ def _template_changes(new: Object, old: Object) -> Causes:
 def _may_change_template(job: Object) -> bool:
     """Whether the Job is suspended and has no running pods."""
     status = job["status"]
-    suspended = any(
-        condition.get("type") == "Suspended" and condition.get("status") == "True"
-        for condition in status.get("conditions") or ()
-    )
-    idle = "startTime" not in status or suspended
+    idle = "startTime" not in status or job_status.holds(job, "Suspended")
     return bool(job["spec"]["suspend"]) and idle and not status.get("active")
 
 
