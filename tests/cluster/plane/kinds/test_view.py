@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
 import msgspec
+import pytest
 
 from kvestigate.http.message import Response
 from tests.cluster.plane.conftest import Api
@@ -102,9 +104,31 @@ async def test_mistakes_name_the_stored_kind(api: Api) -> None:
     assert [cause["field"] for cause in causes] == ["spec.maxReplicas"]
 
 
-async def test_annotations_that_make_no_sense_are_dropped(api: Api) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["nonsense", "[1]", "{}", '[{"pods":3}]', '[{"type":"Pods","pods":{"metricName":{"a":1}}}]'],
+)
+@pytest.mark.parametrize("name", ["metrics", "current-metrics", "behavior", "conditions"])
+async def test_annotations_that_make_no_sense_are_dropped(api: Api, name: str, text: str) -> None:
     odd = autoscaler()
-    odd["metadata"]["annotations"] = {METRICS: "nonsense", "mine": "kept"}
+    carried = f"autoscaling.alpha.kubernetes.io/{name}"
+    odd["metadata"]["annotations"] = {carried: text, "mine": "kept"}
     made = await api.post(V1, odd)
-    assert made.status == 201
-    assert made.body["metadata"]["annotations"] == {"mine": "kept"}
+    assert made.status in (201, 422)
+    if made.status == 201:
+        assert made.body["metadata"]["annotations"] == {"mine": "kept"}
+
+
+async def test_manifests_may_name_metrics_in_an_annotation(api: Api) -> None:
+    requests = {"metricName": "requests", "targetAverageValue": "100"}
+    old = autoscaler(targetCPUUtilizationPercentage=50)
+    text = json.dumps([{"type": "Pods", "pods": requests}])
+    old["metadata"]["annotations"] = {METRICS: text}
+    assert (await api.post(V1, old)).status == 201
+
+    pods, cpu = (await api.get(f"{V2}/web")).body["spec"]["metrics"]
+    target = {"type": "AverageValue", "averageValue": "100"}
+    assert pods == {"type": "Pods", "pods": {"metric": {"name": "requests"}, "target": target}}
+    assert cpu["resource"]["target"]["averageUtilization"] == 50
+    shown = (await api.get(f"{V1}/web")).body["metadata"]["annotations"][METRICS]
+    assert json.loads(shown) == [{"type": "Pods", "pods": requests}]

@@ -144,3 +144,34 @@ async def test_leases_are_made_by_an_update(api: Api) -> None:
     again = await api.put(path, lease)
     assert again.status == 422
     assert again.body["details"]["causes"][0]["field"] == "metadata.resourceVersion"
+
+
+@pytest.mark.parametrize(
+    ("done", "failed", "overlap"),
+    [
+        ("0,2-4", "1,5", None),
+        ("0-3", "3-4", 3),
+        ("0-9", "5", 5),
+        ("7", "0-9", 7),
+        ("0,4,8", "1-3,5-7,8", 8),
+    ],
+)
+async def test_an_index_of_a_job_cannot_both_complete_and_fail(
+    api: Api, done: str, failed: str, overlap: int | None
+) -> None:
+    spec: dict[str, Any] = {"completionMode": "Indexed", "completions": 10}
+    await api.post(JOBS, job(**spec, backoffLimitPerIndex=1, parallelism=2))
+    status = {"status": {"completedIndexes": done, "failedIndexes": failed}}
+    answer = await api.patch(f"{JOBS}/sums/status", status)
+    assert answer.status == (200 if overlap is None else 422)
+    if overlap is not None:
+        assert f"overlap at index: {overlap}" in answer.body["message"]
+
+
+async def test_indexes_of_a_hostile_length_are_not_read(api: Api) -> None:
+    spec: dict[str, Any] = {"completionMode": "Indexed", "completions": 100_000}
+    await api.post(JOBS, job(**spec, backoffLimitPerIndex=1, parallelism=2))
+    for length, status in ((2, 422), (50_000, 200)):
+        text = ",".join(["0-99999"] * length)
+        change = {"status": {"completedIndexes": text, "failedIndexes": text}}
+        assert (await api.patch(f"{JOBS}/sums/status", change)).status == status

@@ -1,26 +1,35 @@
 """HorizontalPodAutoscalers at version 1, which knows one metric only: the share of requested CPU.
 
-What else version 2 says is carried in annotations, so that a client of version 1 does not lose it.
-Their names are kube-apiserver's. Their values are not: they hold the fields of version 2 as they
-are. Pure.
+What else version 2 says is carried in annotations, so that a client of version 1 does not lose it,
+in kube-apiserver's form (`autoscaler_metrics`). Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from kvestigate.cluster.plane.kinds.view import View
+from kvestigate.cluster.plane.kinds.workloads import autoscaler_metrics
 from kvestigate.cluster.plane.kinds.workloads.autoscalers import DEFAULT_UTILIZATION, cpu_metric
 from kvestigate.cluster.plane.model.kind import Object
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
+_METRICS, _BEHAVIOR = f"{_PREFIX}metrics", f"{_PREFIX}behavior"
+_CURRENT, _CONDITIONS = f"{_PREFIX}current-metrics", f"{_PREFIX}conditions"
 _CARRIED = {
-    f"{_PREFIX}metrics": ("spec", "metrics"),
-    f"{_PREFIX}behavior": ("spec", "behavior"),
-    f"{_PREFIX}current-metrics": ("status", "currentMetrics"),
-    f"{_PREFIX}conditions": ("status", "conditions"),
+    _METRICS: ("spec", "metrics"),
+    _BEHAVIOR: ("spec", "behavior"),
+    _CURRENT: ("status", "currentMetrics"),
+    _CONDITIONS: ("status", "conditions"),
+}
+_TO_V2: dict[str, Callable[[Any], Any]] = {
+    _METRICS: autoscaler_metrics.metrics_to_v2,
+    _BEHAVIOR: autoscaler_metrics.behavior_to_v2,
+    _CURRENT: partial(autoscaler_metrics.metrics_to_v2, status=True),
 }
 _KEPT = {
     "spec": ("scaleTargetRef", "minReplicas", "maxReplicas"),
@@ -48,7 +57,7 @@ class AutoscalerV1(View):
             stored["status"]["currentMetrics"] = [{"type": "Resource", "resource": resource}]
         for key, (part, field) in _CARRIED.items():
             if value := _parse(annotations.get(key)):
-                stored[part][field] = value
+                stored[part][field] = _TO_V2[key](value) if key in _TO_V2 else value
         percent = obj["spec"].get("targetCPUUtilizationPercentage")
         metrics = stored["spec"].get("metrics") or []
         if isinstance(metrics, list) and (percent is not None or not metrics):
@@ -68,8 +77,13 @@ class AutoscalerV1(View):
                 percent = metric["resource"]["current"]["averageUtilization"]
                 shown["status"]["currentCPUUtilizationPercentage"] = percent
         others = [metric for metric in metrics if not _is_cpu_share(metric, "target")]
-        values = {**obj, "spec": {**obj["spec"], "metrics": others}}
-        carried = {key: values[part].get(field) for key, (part, field) in _CARRIED.items()}
+        current = obj["status"].get("currentMetrics") or []
+        carried = {
+            _METRICS: autoscaler_metrics.metrics_to_v1(others),
+            _CURRENT: autoscaler_metrics.metrics_to_v1(current, status=True),
+            _BEHAVIOR: autoscaler_metrics.behavior_to_v1(obj["spec"].get("behavior")),
+            _CONDITIONS: obj["status"].get("conditions"),
+        }
         version = {"apiVersion": self.resource.api_version}
         return {**obj, **version, "metadata": _annotated(obj, carried), **shown}
 

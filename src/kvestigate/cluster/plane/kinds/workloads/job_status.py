@@ -18,6 +18,8 @@ from kvestigate.kube.causes import Cause, Causes
 
 _COUNTERS = ("active", "succeeded", "failed", "ready", "terminating")
 _CONDITIONS = "status.conditions"
+_LONGEST = 1 << 13
+"""Characters of indexes that are judged: to read more would hold up the requests of others."""
 _INDEX = re.compile(r"\d{1,10}", re.ASCII)
 
 
@@ -127,6 +129,8 @@ def _indexes(new: Object, old: Object) -> Causes:
     status, spec = new["status"], new["spec"]
     completions, limit = spec.get("completions"), spec.get("backoffLimitPerIndex")
     done, failed = status.get("completedIndexes", ""), status.get("failedIndexes")
+    if len(done) + len(failed or "") > _LONGEST:
+        return
     redone, refailed = _changed(new, old, "completedIndexes"), _changed(new, old, "failedIndexes")
     if redone and completions is not None:
         yield from _format("completedIndexes", done, completions)
