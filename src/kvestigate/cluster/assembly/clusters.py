@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from msgspec import structs
 
@@ -58,6 +59,8 @@ class ClusterStatus:
     gpus: int
     """Of one node, or the most that one has."""
     scenario: str
+    stray_pid: int = 0
+    """The process of a cluster whose state directory was removed; 0 for other clusters."""
 
 
 def up(
@@ -159,4 +162,7 @@ def status(environ: Mapping[str, str]) -> list[ClusterStatus]:
                 record.shape.scenario,
             )
         )
+    for stray in process.strays():
+        name = Path(stray.directory).name
+        statuses.append(ClusterStatus(name, True, "", "", 0, "", 0, "", stray.pid))
     return statuses

@@ -6,6 +6,8 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -17,9 +19,12 @@ from kvestigate.errors import KvestigateError
 
 _log = logging.getLogger(__name__)
 
+_LOOK_SECONDS = 2.0
+"""How often the state directory is looked for: without it, no command finds the cluster."""
 
-async def run(cluster: ClusterDirectory, ready: int) -> None:
-    """Be the cluster until SIGTERM or SIGINT."""
+
+async def run(cluster: ClusterDirectory, ready: int, is_held: Callable[[], bool]) -> None:
+    """Be the cluster until SIGTERM or SIGINT, or until its directory is gone."""
     stopped = told_to_stop()
     shape = cluster.read().shape
     async with embedded_cluster(cluster, shape) as running:
@@ -28,7 +33,10 @@ async def run(cluster: ClusterDirectory, ready: int) -> None:
         os.write(ready, msgspec.json.encode(record) + b"\n")
         os.close(ready)
         _log.info("cluster %s is ready at %s", cluster.name, running.url)
-        await stopped.wait()
+        while not stopped.is_set() and is_held():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    await stopped.wait()
         _log.info("cluster %s is stopping", cluster.name)
 
 
@@ -40,8 +48,8 @@ def main(directory: str, ready: str) -> int:
     path = Path(directory)
     cluster = ClusterDirectory(path.parent, path.name)
     try:
-        with cluster.held(), asyncio.Runner(loop_factory=fast_loop()) as runner:
-            runner.run(run(cluster, int(ready)))
+        with cluster.held() as is_held, asyncio.Runner(loop_factory=fast_loop()) as runner:
+            runner.run(run(cluster, int(ready), is_held))
     except KvestigateError as error:
         _log.error("%s", error.message)
         return error.exit_code

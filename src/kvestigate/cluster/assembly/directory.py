@@ -18,7 +18,8 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -150,13 +151,16 @@ class ClusterDirectory:
             os.close(descriptor)
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the cluster for the length of the block; UsageError if another process does."""
+    def held(self) -> Iterator[Callable[[], bool]]:
+        """Hold the cluster for the length of the block; UsageError if another process does.
+
+        Yields the question whether the directory is still there, and still the one that is held.
+        """
         self.make()
         with self._lock_file() as descriptor:
-            if not _locked(descriptor):
+            if descriptor is None or not _locked(descriptor):
                 raise UsageError(f'cluster "{self.name}" is already running')
-            yield
+            yield partial(_is_at, descriptor, self.path / "lock")
 
     @contextlib.contextmanager
     def _lock_file(self) -> Iterator[int | None]:
@@ -168,6 +172,14 @@ class ClusterDirectory:
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether a path leads to an open file."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False
 
 
 def _make(path: Path) -> None:

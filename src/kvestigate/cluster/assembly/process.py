@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from kvestigate.cluster.assembly.directory import ClusterDirectory, Record, Shap
 from kvestigate.errors import DeadlineExceeded, KvestigateError
 from kvestigate.files import private_file
 
+DAEMON = "kvestigate.cluster.assembly.daemon"
 START_SECONDS = 30.0
 _NODE_SECONDS = 0.05
 """What is allowed for each node on top: a thousand of them take a busy machine a while."""
@@ -67,6 +69,32 @@ def stop(cluster: ClusterDirectory) -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A process of a cluster that no command finds, as its state directory is gone."""
+
+    pid: int
+    directory: str
+
+
+def strays(processes: Path = Path("/proc")) -> list[Stray]:
+    """Strays of this user."""
+    found = []
+    for path in processes.iterdir() if processes.is_dir() else ():
+        if not path.name.isdecimal():
+            continue
+        try:
+            words = (path / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            mine = path.stat().st_uid == os.getuid()
+        except OSError:
+            continue  # it has ended
+        if not mine or words[1:3] != ["-m", DAEMON] or not "".join(words[3:4]):
+            continue
+        if not Path(words[3], "cluster.json").exists():
+            found.append(Stray(int(path.name), words[3]))
+    return sorted(found, key=lambda stray: stray.pid)
+
+
 def _end(cluster: ClusterDirectory, pid: int) -> None:
     os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_SECONDS
@@ -84,7 +112,7 @@ def _spawn(cluster: ClusterDirectory, ready: int) -> int:
     """The pid of the cluster's process, in a session of its own: it outlives us."""
     os.set_inheritable(ready, True)
     log = private_file(cluster.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    arguments = ["-m", "kvestigate.cluster.assembly.daemon", str(cluster.path), str(ready)]
+    arguments = ["-m", DAEMON, str(cluster.path), str(ready)]
     try:
         return os.posix_spawn(
             sys.executable,

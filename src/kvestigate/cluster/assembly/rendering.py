@@ -89,11 +89,18 @@ def status_blocks(clusters: Sequence[ClusterStatus]) -> Sequence[Block]:
             "NAME", "STATUS", "NODES", "HOST", "GPUS PER NODE", "SCENARIO", "CONTEXT", "SERVER",
         )
     ]  # fmt: skip
-    return [Table(columns, [_row(cluster) for cluster in clusters])]
+    lost = [str(cluster.stray_pid) for cluster in clusters if cluster.stray_pid]
+    table = Table(columns, [_row(cluster) for cluster in clusters])
+    if not lost:
+        return [table]
+    why = "The state directory of a stray was removed. It ends by itself within seconds, or with:"
+    return [table, text(f"{why}\nkill {' '.join(lost)}")]
 
 
 def _row(cluster: ClusterStatus) -> Sequence[str | Cell]:
     state = Cell("running", Tone.GOOD) if cluster.running else Cell("stopped", Tone.DIM)
+    if cluster.stray_pid:
+        return [cluster.name, Cell(f"stray (pid {cluster.stray_pid})", Tone.BAD), *["-"] * 6]
     return [
         cluster.name,
         state,

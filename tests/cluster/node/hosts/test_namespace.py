@@ -212,3 +212,17 @@ async def test_limits_can_change_while_a_container_runs(nodes: list[NamespaceHos
     nodes[0].resize(process, Ceiling(memory=512 << 20))
     process.write_stdin(b"go\n")
     assert (await process.ended).code == 0
+
+
+async def test_a_node_shows_the_memory_that_it_claims_to_have(
+    nodes: list[NamespaceHost],
+) -> None:
+    """A workspace of 500 GB fits on a node of 1 TiB, however small the machine is."""
+    for _ in range(2):
+        await nodes[0].show_memory(1 << 40)
+    seen = await said(nodes[0], "chroot /host grep ^Mem /proc/meminfo", ROOT)
+    amounts = dict(line.split(":") for line in seen.splitlines())
+    assert amounts["MemTotal"].split() == ["1073741824", "kB"]
+    assert int(amounts["MemAvailable"].split()[0]) > 500_000_000
+    others = await said(nodes[1], "chroot /host grep ^MemTotal /proc/meminfo", ROOT)
+    assert "1073741824" not in others

@@ -124,6 +124,9 @@ class Agent:
         if directory is not None and self._cluster_network is not None:
             self._network = NodeNetwork(self._cluster_network, self.config.name, directory)
         facts = self.host.facts()
+        claimed = registration.claimed_memory(self.config)
+        if claimed > facts.memory:
+            await self.host.show_memory(claimed)
         recorder = Recorder(self._api, self._clock)
         self._context = NodeContext(
             api=self._api,

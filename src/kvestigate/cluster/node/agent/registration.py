@@ -7,6 +7,8 @@ from typing import Any
 from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.gpu.model import gpu_annotations, gpu_capacity, node_labels
 from kvestigate.cluster.node.hosts.interface import Facts
+from kvestigate.errors import InputError
+from kvestigate.kube import quantities
 from kvestigate.kube.facts import version
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.times import micro_text, text
@@ -64,6 +66,14 @@ def capacity(config: NodeConfig, facts: Facts) -> dict[str, str]:
         **gpu_capacity(config.gpus),
         **config.capacity,
     }
+
+
+def claimed_memory(config: NodeConfig) -> int:
+    """The bytes of memory that a node is said to have; 0 if it has what its machine has."""
+    try:
+        return quantities.whole(config.capacity.get("memory", "0"))
+    except InputError:
+        return 0  # a Node object may say anything
 
 
 def is_current(node: Node, config: NodeConfig, facts: Facts) -> bool:

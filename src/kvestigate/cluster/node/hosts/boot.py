@@ -83,6 +83,21 @@ exec env --ignore-signal=CHLD sleep infinity </dev/null >/dev/null 2>&1
 """
 
 
+MEMORY = """
+grep -q " /proc/meminfo " /proc/self/mountinfo && exit 0
+mkdir -p /run/kvestigate
+{
+  printf 'MemTotal:       %d kB\\n' "$1"
+  printf 'MemFree:        %d kB\\n' "$(($1 / 16 * 15))"
+  printf 'MemAvailable:   %d kB\\n' "$(($1 / 16 * 15))"
+  grep -v '^Mem' /proc/meminfo
+} >/run/kvestigate/meminfo
+mount --bind /run/kvestigate/meminfo /proc/meminfo || :
+"""
+"""Makes `/proc/meminfo` of a node tell of `$1` kB. Like its GPUs, the memory of a node that says to
+have more than the machine is simulated: files in it take what they are large, not what they may."""
+
+
 def boot_as_root(state: Path, name: str, shared: Sequence[str]) -> str:
     """The first program of a node that root makes. It says `ready` and stays."""
     return (

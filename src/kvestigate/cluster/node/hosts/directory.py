@@ -205,6 +205,9 @@ class DirectoryHost(ProcessHost[DirectoryProcess]):
         assert isinstance(process, DirectoryProcess)
         return usage_of(process.pids())
 
+    async def show_memory(self, amount: int) -> None:
+        pass  # its /proc is the machine's
+
     async def install_gpus(self, gpus: Sequence[Gpu]) -> None:
         program = self._bin / "nvidia-smi"
         program.parent.mkdir(parents=True, exist_ok=True)

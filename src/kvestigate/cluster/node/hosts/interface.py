@@ -258,5 +258,8 @@ class Host(Protocol):
     async def install_gpus(self, gpus: Sequence[Gpu]) -> None:
         """Give the node an `nvidia-smi` that tells of these."""
 
+    async def show_memory(self, amount: int) -> None:
+        """Make the node's `/proc/meminfo` tell of so many bytes, where the node has its own."""
+
     def show_gpus(self, gpus: Sequence[Gpu]) -> None:
         """What `nvidia-smi` tells from now on."""

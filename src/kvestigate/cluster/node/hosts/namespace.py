@@ -314,6 +314,9 @@ class NamespaceHost(ProcessHost[NamespaceProcess]):
         await self._in_node("/bin/sh", "-c", share, input=read.encode())
         self.show_gpus(gpus)
 
+    async def show_memory(self, amount: int) -> None:
+        await self._in_node("/bin/sh", "-c", boot.MEMORY, "memory", str(amount // 1024))
+
     # Reaching into the node.
 
     def _nsenter(self, pid: int, pids: str = "--pid") -> list[str]:
@@ -323,9 +326,10 @@ class NamespaceHost(ProcessHost[NamespaceProcess]):
     async def _in_node(self, *argv: str, input: bytes = b"") -> None:
         done = await asyncio.create_subprocess_exec(
             *self._nsenter(self._init), *argv, env=_CLEAN,
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            stdin=subprocess.PIPE if input else subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
-        _, complaint = await done.communicate(input)
+        _, complaint = await done.communicate(input or None)
         if done.returncode:
             message = complaint.decode(errors="replace").strip()
             raise LaunchFailed("FailedMount", f"{argv[0]}: {message}")

@@ -304,6 +304,9 @@ class SimulatedHost:
         self._scripts["nvidia-smi"] = self._nvidia_smi
         self.show_gpus(gpus)
 
+    async def show_memory(self, amount: int) -> None:
+        pass
+
     def show_gpus(self, gpus: Sequence[Gpu]) -> None:
         self._gpus = tuple(gpus)
 
