@@ -136,3 +136,24 @@ async def test_commands_run_in_simulated_pods(lab: Api) -> None:
     async with lab.exec("p", ["sh", "-c", "echo $MODE; exit 3"]) as session:
         output = [each.data async for each in session]
         assert b"".join(output) == b"prod\n"
+
+
+@pytest.mark.parametrize(
+    ("ports", "ready"),
+    [([], True), ([{"containerPort": 8080}], True), ([{"containerPort": 80}], False)],
+)
+@pytest.mark.parametrize("probe", ["httpGet", "tcpSocket"])
+async def test_probes_reach_the_ports_that_a_simulated_container_declares(
+    lab: Api, probe: str, ports: list[Any], ready: bool
+) -> None:
+    container = {"name": "main", "image": "web:1", "ports": ports}
+    probing = {"readinessProbe": {probe: {"port": 8080}, "failureThreshold": 1}}
+    spec = {"containers": [container | probing]}
+    await lab.create(PODS, {"metadata": {"name": "p"}, "spec": spec})
+    await step(lab, 30)
+    [pod] = await listed(lab, "/api/v1/namespaces/default/pods")
+    assert pod["status"]["containerStatuses"][0]["ready"] is ready
+    events = await listed(lab, "/api/v1/namespaces/default/events")
+    refused = [event["message"] for event in events if event["reason"] == "Unhealthy"]
+    assert all("connect: connection refused" in message for message in refused)
+    assert bool(refused) is not ready

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
@@ -296,16 +297,20 @@ async def test_what_starts_late_is_ready_when_it_has_started(api: Api, agent: Ag
 @pytest.mark.parametrize(
     ("probe", "said"),
     [
-        ({"tcpSocket": {"port": 9}}, "connect: connection refused"),
+        ({"tcpSocket": {"port": 9}}, r"dial tcp 10\.\S+:9: connect: connection refused"),
+        (
+            {"httpGet": {"port": 9, "path": "/up"}},
+            r'Get "http://10\.\S+:9/up": dial tcp 10\.\S+:9: connect: connection refused',
+        ),
         ({"grpc": {"port": 9}}, "error: failed to connect service at port 9: connection refused"),
     ],
-    ids=["tcp", "grpc"],
+    ids=["tcp", "http", "grpc"],
 )
 async def test_a_port_that_nobody_listens_at_is_told_as_such(
     api: Api, agent: Agent, probe: Object, said: str
 ) -> None:
     await api.create(PODS, pod("p", shell("sleep 60", readinessProbe=probe)))
-    assert await told(api, "Unhealthy") == f"Readiness probe failed: {said}"
+    assert re.fullmatch(f"Readiness probe failed: {said}", await told(api, "Unhealthy"))
 
 
 async def test_a_probe_that_takes_too_long_is_ended(api: Api, agent: Agent) -> None:

@@ -48,19 +48,27 @@ def decide(cron_job: CronJob, jobs: Sequence[Job], now: float) -> Decision:
     try:
         schedule = cron.parse(cron_job.spec.schedule, cron_job.spec.time_zone)
     except errors.InputError as error:
-        event = (WARNING, "UnparseableSchedule", f"unparseable schedule: {error}")
+        event = (
+            WARNING,
+            "UnparseableSchedule",
+            f'unparseable schedule: "{cron_job.spec.schedule}" : {error}',
+        )
         return Decision(status, forget=forget, news=(*news, event))
     upcoming = schedule.next(stamp(now))
     pause = max(0.1, seconds(upcoming) - now) if upcoming else None
     due, missed = _due(cron_job, schedule, now)
     if missed > _TOO_MANY:
-        message = "too many missed start times: set or lower startingDeadlineSeconds"
+        message = (
+            "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check "
+            "clock skew"
+        )
         news += ((WARNING, "TooManyMissedTimes", message),)
     if due is None:
         return Decision(status, forget=forget, news=news, pause=pause)
     limit = cron_job.spec.starting_deadline_seconds
     if limit is not None and due.timestamp() + limit < now:
-        event = (WARNING, "MissSchedule", f"Missed scheduled time to start a job: {due:%c}")
+        when = f"{due:%a, %d %b %Y %H:%M:%S} +0000"
+        event = (WARNING, "MissSchedule", f"Missed scheduled time to start a job: {when}")
         return Decision(status, forget=forget, news=(*news, event), pause=pause)
     active = [job for job in jobs if not is_finished_job(job)]
     policy = cron_job.spec.concurrency_policy
@@ -205,6 +213,10 @@ class CronJobController(Reconciler[CronJob]):
         except errors.AlreadyExists:
             # Made before a restart, which lost the note of it.
             return msgspec.structs.replace(status, last_schedule_time=due)
+        except errors.KvestigateError as error:
+            why = f"Error creating job: {error.message}"
+            self._tell(cron_job, "FailedCreate", why, WARNING)
+            raise
         self._tell(cron_job, "SuccessfulCreate", f"Created job {job.metadata.name}")
         active = (*status.active, _reference(job))
         return msgspec.structs.replace(status, active=active, last_schedule_time=due)

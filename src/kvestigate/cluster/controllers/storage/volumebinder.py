@@ -85,9 +85,11 @@ class ClaimController(Reconciler[PersistentVolumeClaim]):
         self, claim: PersistentVolumeClaim, storage_class: StorageClass | None
     ) -> None:
         if storage_class is None:
+            if name := claim.spec.storage_class_name:
+                message = f'storageclass.storage.k8s.io "{name}" not found'
+                self._tell(claim, "ProvisioningFailed", message, WARNING)
+                return
             message = "no persistent volumes available for this claim and no storage class is set"
-            if claim.spec.storage_class_name:
-                message = f'storageclass.storage.k8s.io "{claim.spec.storage_class_name}" not found'
             self._tell(claim, "FailedBinding", message)
             return
         if storage_class.provisioner != volumes.PROVISIONER:

@@ -104,6 +104,8 @@ class DisruptionController(Reconciler[PodDisruptionBudget]):
             for pod in self._pods.find(owners.NAMESPACE, key.namespace)
             if selector.matches(pod.metadata.labels) and not pod.finished
         ]
+        if not pods:
+            self._tell(budget, "NoPods", "No matching pods found")
         decision = decide(budget, pods, self._wanted(key, pods), self._context.now())
         # Evictions write to the same status: neither may overwrite the other.
         await self._context.put_status(BUDGETS, budget, decision.status, only_this_version=True)

@@ -8,6 +8,7 @@ import ssl
 
 from kvestigate import errors
 from kvestigate.cluster.node.hosts.interface import LaunchFailed, Process
+from kvestigate.cluster.node.hosts.simulated import SimulatedProcess
 from kvestigate.cluster.node.pods import grpc_health
 from kvestigate.cluster.node.pods.context import NodeContext
 from kvestigate.cluster.node.pods.grpc_health import NoHealth, Serving
@@ -85,6 +86,12 @@ class Hooks:
         self, container: Container, process: Process, action: HttpAction, seconds: float, agent: str
     ) -> int:
         port = port_number(container, action.port)
+        if isinstance(process, SimulatedProcess):
+            if _listens(container, port):
+                return 200
+            at = self._shown(process, action.host, port)
+            refused = f"dial tcp {at}: connect: connection refused"
+            raise ActionFailed(f'Get "http://{at}{action.path or "/"}": {refused}')
         host, port = await self._context.dial(process, port, host=action.host)
         path, _, query = action.path.partition("?")
         headers = Headers([(header.name, header.value) for header in action.http_headers])
@@ -98,12 +105,20 @@ class Hooks:
             status = answer.status
             await answer.aclose()
         except errors.KvestigateError as failure:
-            raise ActionFailed(failure.message) from failure
+            at = self._shown(process, action.host, port_number(container, action.port))
+            url = f"{action.scheme.lower() or 'http'}://{at}{action.path or '/'}"
+            raise ActionFailed(f'Get "{url}": {_refusal(failure, at)}') from failure
         finally:
             await client.aclose()
         return status
 
+    def _shown(self, process: Process, host: str, port: int) -> str:
+        """The address as the spec has it: where that is on this machine says nothing to readers."""
+        return f"{host or self._context.addresses.take(process.key.pod_uid)}:{port}"
+
     async def ask_health(self, process: Process, action: GrpcAction) -> None:
+        if isinstance(process, SimulatedProcess):
+            return
         host, port = await self._context.dial(process, action.port)
         try:
             health = await grpc_health.check(host, port, action.service)
@@ -117,12 +132,18 @@ class Hooks:
             raise ActionFailed(f'service unhealthy (responded with "{health.name}")')
 
     async def connect(self, container: Container, process: Process, action: TcpAction) -> None:
-        port = port_number(container, action.port)
+        wanted = port_number(container, action.port)
+        if isinstance(process, SimulatedProcess):
+            if _listens(container, wanted):
+                return
+            at = self._shown(process, action.host, wanted)
+            raise ActionFailed(f"dial tcp {at}: connect: connection refused")
         try:
-            host, port = await self._context.dial(process, port, host=action.host)
+            host, port = await self._context.dial(process, wanted, host=action.host)
             _, writer = await asyncio.open_connection(host, port)
         except OSError as failure:
-            raise ActionFailed(f"connect: {_words(failure)}") from failure
+            at = self._shown(process, action.host, wanted)
+            raise ActionFailed(f"dial tcp {at}: connect: {_words(failure)}") from failure
         writer.close()
 
 
@@ -135,6 +156,21 @@ def port_number(container: Container, port: int | str) -> int:
     if port.isdigit():
         return int(port)
     raise ActionFailed(f'container "{container.name}" has no port named "{port}"')
+
+
+def _listens(container: Container, port: int) -> bool:
+    """Whether a simulated container listens on a port: on those that it declares, or on any."""
+    return not container.ports or any(port == each.container_port for each in container.ports)
+
+
+def _refusal(failure: errors.KvestigateError, at: str) -> str:
+    """Why a request failed, as programs in Go would say it."""
+    cause = failure.__cause__
+    if isinstance(failure, errors.DeadlineExceeded):
+        return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+    if isinstance(cause, OSError):
+        return f"dial tcp {at}: connect: {_words(cause)}"
+    return failure.message
 
 
 def _words(failure: OSError) -> str:

@@ -56,6 +56,14 @@ OnHealth = Callable[[str, Health, str], None]
 """Told the container, its health, and the message of a probe that failed, else an empty one."""
 
 
+def _late(probe: Probe) -> str:
+    """The kubelet's words for a probe that took too long."""
+    if probe.exec is None:
+        return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+    command = " ".join(probe.exec.command)
+    return f'command timed out: "{command}" timed out after {probe.timeout_seconds}s'
+
+
 class Prober:
     """The probes of one run. They end with `stop`."""
 
@@ -128,7 +136,7 @@ class Prober:
         except ActionFailed as failure:
             return f"{kind} probe failed: {failure}"
         except TimeoutError:
-            return f"{kind} probe failed: no answer in {probe.timeout_seconds} s"
+            return f"{kind} probe failed: {_late(probe)}"
         return ""
 
     async def _act(self, probe: Probe) -> None:
