@@ -8,7 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from kvestigate import errors
-from kvestigate.errors import API_ERRORS, ApiError, KvestigateError, from_status, to_status
+from kvestigate.errors import (
+    API_ERRORS,
+    ApiError,
+    KvestigateError,
+    from_status,
+    nearest,
+    to_status,
+)
 
 
 def subclasses(cls: type[KvestigateError]) -> Iterator[type[KvestigateError]]:
@@ -132,3 +139,18 @@ def test_an_input_error_says_where() -> None:
 def test_exit_codes_are_distinct() -> None:
     codes = [value for name, value in vars(errors).items() if name.startswith("EXIT_")]
     assert len(codes) == len(set(codes))
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "expected"),
+    [
+        ("node-9", ["node-1", "node-8", "node-10"], ""),
+        ("node-1", ["node-01"], "node-01"),
+        ("nod-1", ["node-1", "node-2"], "node-1"),
+        ("gpu-node-07", ["gpu-node-08"], ""),
+        ("wbe", ["web"], "web"),
+        ("A10", ["A100"], ""),
+    ],
+)
+def test_another_number_is_never_what_was_meant(name: str, known: list[str], expected: str) -> None:
+    assert nearest(name, known) == expected

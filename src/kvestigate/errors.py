@@ -222,10 +222,25 @@ _BY_CODE: dict[int, type[ApiError]] = {
 
 
 def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """The known name that was probably meant; empty if none is similar."""
+    """The known name that was probably meant; empty if none is similar.
+
+    A name with another number is another thing: nobody who types node-9 means node-8.
+    """
     import difflib  # only ever needed on the way out
 
-    return next(iter(difflib.get_close_matches(name, sorted(known), n=1, cutoff=cutoff)), "")
+    similar = [other for other in sorted(known) if not differs_in_number(name, other)]
+    return next(iter(difflib.get_close_matches(name, similar, n=1, cutoff=cutoff)), "")
+
+
+def differs_in_number(name: str, other: str) -> bool:
+    """Whether the names are the same but for the numbers in them: node-9 and node-08."""
+    import re
+
+    def parts(text: str) -> tuple[list[str], list[int]]:
+        return re.split("[0-9]+", text.lower()), [int(n[:18]) for n in re.findall("[0-9]+", text)]
+
+    (words, numbers), (other_words, other_numbers) = parts(name), parts(other)
+    return bool(numbers) and words == other_words and numbers != other_numbers
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -174,7 +174,7 @@ def test_what_is_not_there_is_not_fetched(fanout: Fanout, tmp_path: Path) -> Non
     done = fanout("fetch", "/opt/nothing", str(tmp_path / "out"), *NODES)
     assert done.code == 1
     assert "/opt/nothing: no such file or directory" in done.out
-    assert list((tmp_path / "out/node-1").iterdir()) == []
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_push_needs_to_be_meant(invoke: Invoke, fanout: Fanout, tmp_path: Path) -> None:

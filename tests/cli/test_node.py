@@ -108,5 +108,11 @@ def test_scale(invoke: Invoke) -> None:
     assert (none.code, "a pod cannot be scaled" in none.err) == (2, True)
     same = invoke("scale", "statefulset/db", "2", "--apply", FLAG)
     assert same.out == "statefulset db in namespace default: 1 -> 2 replicas\n"
+    by_name = invoke("scale", "db", "3", "--apply", FLAG)
+    assert by_name.out == "statefulset db in namespace default: 2 -> 3 replicas\n"
+    for wrong in ("-1", "-12"):
+        negative = invoke("scale", "web", wrong)
+        assert (negative.code, "option" in negative.err) == (2, False)
+        assert f"{wrong} is not" in negative.err or f"'{wrong}' is not" in negative.err
     assert invoke("scale", "web", "-n", "other", "1").code == 5
     assert invoke("scale", "web", "many").code == 2

@@ -10,6 +10,7 @@ import pytest
 
 from kvestigate.cluster.assembly import process
 from kvestigate.cluster.assembly.directory import clusters_directory, known
+from kvestigate.planning.strategies import NAMES
 from tests.cli.conftest import Invoke, Start, answering, kubeconfig
 
 
@@ -80,3 +81,8 @@ def test_nothing_is_promised_when_pods_are_not_seen(
     (home / "config").write_text(kubeconfig(start(answering(403, refusal)).url))
     outcome = invoke("plan", "--gpu", "1", "--kubeconfig", "config")
     assert (outcome.code, "free capacity is unknown: cannot list" in outcome.err) == (4, True)
+
+
+def test_help_lists_the_registered_strategies(invoke: Invoke) -> None:
+    shown = " ".join(invoke("plan", "--help").out.split())
+    assert f"Show only this strategy: {', '.join(NAMES)}." in shown

@@ -22,6 +22,7 @@ from tests.debug.conftest import Reach, as_json
 AUTHORITY = CertificateAuthority.create(
     "kubernetes", now=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 )
+UNSEEN = "not verified yet (no answer); it will be for"
 ACCESS = Access(parse_endpoint("https://api.example.com:6443"), Anonymous())
 
 
@@ -36,11 +37,11 @@ def lines(access: Access) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("access", "name", "shown"),
     [
-        (ACCESS, "tls", "verified for api.example.com against the system's authorities"),
+        (ACCESS, "tls", f"{UNSEEN} api.example.com against the system's authorities"),
         (
             replace(ACCESS, tls=Tls(ca=AUTHORITY.pair.certificate, server_name="kubernetes")),
             "tls",
-            "verified for kubernetes against the authorities of the kubeconfig",
+            f"{UNSEEN} kubernetes against the authorities of the kubeconfig",
         ),
         (
             replace(ACCESS, tls=Tls(ca=AUTHORITY.pair.certificate)),
@@ -116,3 +117,11 @@ async def test_nobody_there_is_part_of_the_report() -> None:
     assert report.exit_code == EXIT_NO_CLUSTER
     assert report.problem == "127.0.0.1:1 refused the connection"
     assert "problem:          127.0.0.1:1 refused the connection" in to_text(context_blocks(report))
+
+
+def test_an_answer_is_what_shows_that_tls_was_verified() -> None:
+    local = local_facts(ACCESS)
+    assert local.tls is not None
+    assert local.tls.verified is None
+    answered = replace(local, tls=replace(local.tls, verified=True))
+    assert "verified for api.example.com against" in to_text(context_blocks(answered))

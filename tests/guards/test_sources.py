@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,3 +123,17 @@ def test_no_file_names_a_path_of_somebodys_machine() -> None:
         if machine in path.read_text(errors="replace")
     ]
     assert not found
+
+
+def test_the_license_of_the_metadata_is_in_the_repository() -> None:
+    metadata = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert metadata["license"] == "Apache-2.0"
+    assert (
+        "Apache License\n                           Version 2.0" in (ROOT / "LICENSE").read_text()
+    )
+    notice = (ROOT / "NOTICE").read_text()
+    tables = [path for path in FILES if path.suffix == ".json" and "src" in path.parts]
+    assert tables
+    for table in tables:
+        assert table.name in notice, f"NOTICE does not say where {table.name} comes from"
+    assert metadata["license-files"] == ["LICENSE", "NOTICE"]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kvestigate.operation import Operation
 
 P = ParamSpec("P")
+_NEGATIVE = re.compile(r"-[0-9]+(?:\.[0-9]+)?")
 R = TypeVar("R")
 
 
@@ -44,6 +45,12 @@ class Command(click.Command):
         self.runs = runs
         """The operation, or its name in the catalog; empty for the few commands that run none."""
         add_global_parameters(self)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # To Click -1 is an option, and unknown. It is a number, and refused as one if it is wrong.
+        if any(_NEGATIVE.fullmatch(word) for word in args):
+            ctx.ignore_unknown_options = True
+        return super().parse_args(ctx, args)
 
     @cached_property
     def _flags(self) -> Sequence[click.Option]:

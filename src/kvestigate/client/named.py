@@ -6,7 +6,14 @@ from typing import Any
 
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
-from kvestigate.errors import Forbidden, KvestigateError, NotFound, UsageError, nearest
+from kvestigate.errors import (
+    Forbidden,
+    KvestigateError,
+    NotFound,
+    UsageError,
+    differs_in_number,
+    nearest,
+)
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.meta import PartialObject
@@ -58,7 +65,9 @@ async def _near(api: Api, resource: Resource, name: str) -> str | None:
     names = [other.metadata.name for other in page.items]
     kind = resource.kind.lower() if len(names) == 1 else resource.plural
     # The name of a workload is where those of its pods begin, and not similar to them.
-    longer = sorted(other for other in names if other.startswith(name))
+    longer = sorted(
+        other for other in names if other.startswith(name) and not differs_in_number(name, other)
+    )
     near = longer[:3] or [nearest(name, names)]
     if any(near):
         more = f" {len(longer)} names begin with {name!r}" if len(longer) > len(near) else ""

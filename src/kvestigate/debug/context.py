@@ -31,7 +31,8 @@ class Authority:
 class TlsFacts:
     """How the server's certificate is verified."""
 
-    verified: bool
+    verified: bool | None
+    """None as long as the server has not shown a certificate that was verified."""
     trust: str
     """`the authorities of the kubeconfig`, `the system's authorities`, `nobody`"""
     server_name: str
@@ -75,6 +76,7 @@ async def collect(access: Access, options: ContextOptions) -> ContextReport:
             version = await ask_json(api, "GET", "/version")
             report = replace(
                 report,
+                tls=_answered(report.tls),
                 server_version=str(version.get("gitVersion", "")),
                 platform=str(version.get("platform", "")),
             )
@@ -124,13 +126,20 @@ def _tls(access: Access) -> TlsFacts | None:
     if access.tls.insecure:
         return TlsFacts(verified=False, trust="nobody", server_name=name)
     if access.tls.ca is None:
-        return TlsFacts(verified=True, trust="the system's authorities", server_name=name)
+        return TlsFacts(verified=None, trust="the system's authorities", server_name=name)
     return TlsFacts(
-        verified=True,
+        verified=None,
         trust="the authorities of the kubeconfig",
         server_name=name,
         authorities=authorities(access.tls.ca),
     )
+
+
+def _answered(tls: TlsFacts | None) -> TlsFacts | None:
+    """An answer came over a connection whose certificate was verified, unless that is off."""
+    if tls is None or tls.verified is not None:
+        return tls
+    return replace(tls, verified=True)
 
 
 def authorities(bundle: bytes) -> tuple[Authority, ...]:

@@ -48,10 +48,11 @@ def context_blocks(report: ContextReport) -> Sequence[Block]:
 def _tls(tls: TlsFacts | None) -> Pairs:
     if tls is None:
         return [("tls", Cell("none (plain http; credentials are not sent)", Tone.WARN))]
-    if not tls.verified:
+    if tls.verified is False:
         return [("tls", Cell("NOT VERIFIED: insecure-skip-tls-verify is set", Tone.BAD))]
+    how = "verified" if tls.verified else "not verified yet (no answer); it will be"
     return [
-        ("tls", f"verified for {tls.server_name} against {tls.trust}"),
+        ("tls", f"{how} for {tls.server_name} against {tls.trust}"),
         *(("authority", f"{ca.subject}, expires {ca.expires}") for ca in tls.authorities),
     ]
 

@@ -6,8 +6,8 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import Callable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, BinaryIO
@@ -55,10 +55,26 @@ async def fetch(context: Context, options: FetchOptions) -> Fetched:
             _check_name(target.name)
             return await _into(api, target, options, directory / target.name / name)
 
-        results = await fan_out(
-            targets, one, _failed, at_most=options.max_parallel, watcher=context.progress
-        )
+        new = _missing(directory)
+        try:
+            results = await fan_out(
+                targets, one, _failed, at_most=options.max_parallel, watcher=context.progress
+            )
+        finally:
+            _remove_empty(new)
     return Fetched(options.path, results)
+
+
+def _missing(directory: Path) -> list[Path]:
+    """The directory and those above it that do not exist, the deepest first."""
+    return [path for path in (directory, *directory.parents) if not path.exists()]
+
+
+def _remove_empty(directories: Sequence[Path]) -> None:
+    """Remove directories that nothing was put into, up to the first that is not empty."""
+    with suppress(OSError):
+        for directory in directories:
+            directory.rmdir()
 
 
 def planned(targets: Targets, where: Callable[[Target], Path | str]) -> tuple[Transferred, ...]:
@@ -94,6 +110,7 @@ def _check_name(target: str) -> None:
 
 
 async def _into(api: Api, target: Target, options: FetchOptions, destination: Path) -> Transferred:
+    new = _missing(destination.parent)[:1]
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}."))
@@ -111,6 +128,7 @@ async def _into(api: Api, target: Target, options: FetchOptions, destination: Pa
         _replace(work / "new", destination, work / "old")
     finally:
         await asyncio.to_thread(shutil.rmtree, work, ignore_errors=True)
+        _remove_empty(new)
     return Transferred(
         TargetAddress.of(target),
         Outcome.OK,

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.client.named import get_named
-from kvestigate.errors import UsageError
+from kvestigate.errors import Forbidden, NotFound, UsageError
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.workloads import Deployment
 from kvestigate.operation import Context, param
 from kvestigate.render.blocks import Block, Tone, text
@@ -20,7 +22,8 @@ from kvestigate.render.human import counted
 @dataclass(frozen=True, slots=True)
 class ScaleOptions:
     name: Annotated[
-        str, param("A Deployment, or statefulset/NAME.", argument=True, metavar="DEPLOYMENT")
+        str,
+        param("A Deployment or StatefulSet, or replicaset/NAME.", argument=True, metavar="NAME"),
     ]
     replicas: Annotated[
         int, param("How many pods to run.", argument=True, lowest=0, highest=1_000_000)
@@ -40,8 +43,8 @@ class Scaling:
 
 async def scale(context: Context, options: ScaleOptions) -> Scaling:
     """In the namespace of the context."""
-    resource, name = _named(options.name)
     async with connect(context.access) as api:
+        resource, name = await _found(api, *_named(options.name), given="/" in options.name)
         # All workloads that can be scaled have `spec.replicas` like a Deployment.
         workload: Deployment = await get_named(api, resource, name, Deployment)
         before = workload.spec.replicas
@@ -49,6 +52,19 @@ async def scale(context: Context, options: ScaleOptions) -> Scaling:
             await api.scale(resource, name, options.replicas)
     kind = resource.singular_name
     return Scaling(kind, context.access.namespace, name, before, options.replicas, context.apply)
+
+
+async def _found(api: Api, resource: Resource, name: str, *, given: bool) -> tuple[Resource, str]:
+    """The Deployment or, if only a StatefulSet has a name that came without a kind, that one."""
+    if given:
+        return resource, name
+    for kind in (resource, builtins.resource("statefulsets")):
+        try:
+            await api.get(kind, name, type=PartialObject)
+        except (NotFound, Forbidden):
+            continue
+        return kind, name
+    return resource, name
 
 
 def _named(words: str) -> tuple[Resource, str]:

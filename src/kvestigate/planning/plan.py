@@ -64,7 +64,7 @@ class PlanOptions:
     ] = ()
     exclude: Annotated[tuple[str, ...], param("Do not use this node.", metavar="NODE")] = ()
     strategy: Annotated[
-        str, param("Show only this strategy: bestfit, spread or pack.", metavar="NAME")
+        str, param(f"Show only this strategy: {', '.join(NAMES)}.", metavar="NAME")
     ] = ""
     manifest: Annotated[str, param("The text of a manifest with one workload.")] = ""
     source: Annotated[str, param("The name of the manifest in messages.")] = "manifest"
