@@ -374,3 +374,27 @@ def test_a_node_that_is_not_there(on: On, invoke: Invoke, trainer: Path) -> None
     refused = invoke("app", "plan", str(trainer), *on)
     assert refused.code != 0
     assert "node-9" in refused.err
+
+
+def test_a_configured_cyberspace_is_the_gate_by_default(
+    on: On, invoke: Invoke, apps: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    spec = str(apps / "web-service.yaml")
+    free = invoke("app", "up", spec, *on, *MEANT)
+    assert "outside of any cyberspace: no policy or quota is checked" in free.err
+    assert invoke("app", "down", spec, *on, *MEANT, "-o", "json").code == 0
+
+    monkeypatch.setenv("KVESTIGATE_CYBERSPACE", str(tmp_path / "none.yaml"))
+    for command in ("plan", "up", "down", "diff"):
+        gated = invoke("app", command, spec, *on)
+        assert (gated.code, "none.yaml: cannot read the file" in gated.err) == (2, True)
+        assert invoke("app", command, spec, "--no-cyberspace", *on).code == 0
+    monkeypatch.delenv("KVESTIGATE_CYBERSPACE")
+
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "kvestigate").mkdir()
+    (tmp_path / "kvestigate" / "cyberspace.yaml").write_text("cyberspace: 7")
+    refused = invoke("app", "plan", spec, *on)
+    assert (refused.code, "kvestigate/cyberspace.yaml" in refused.err) == (2, True)
+    both = invoke("app", "plan", spec, "--no-cyberspace", "--cyberspace", "x", *on)
+    assert (both.code, "exclude each other" in both.err) == (2, True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from kvestigate.errors import (
     EXIT_TIMEOUT,
     UsageError,
 )
+from kvestigate.files import home
 
 if TYPE_CHECKING:
     from kvestigate.app.manage import AppOptions
@@ -39,6 +41,11 @@ def app() -> None:
     """Run a program on a host or in pods, from one description."""
 
 
+CYBERSPACE = "KVESTIGATE_CYBERSPACE"
+_UNGATED = (
+    "note: outside of any cyberspace: no policy or quota is checked, and no audit log is written "
+    "(--cyberspace FILE)"
+)
 _spec_argument = click.argument("spec", metavar="SPEC.yaml", type=click.Path(path_type=Path))
 
 
@@ -63,7 +70,14 @@ def _within_cyberspace(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--cyberspace",
         metavar="FILE",
-        help="Keep within the constraints and quotas of this cyberspace, and be recorded there.",
+        help="Keep within the constraints and quotas of this cyberspace, and be recorded there; "
+        f"${CYBERSPACE}, or ~/.config/kvestigate/cyberspace.yaml, if not given.",
+    )
+    @click.option(
+        "--no-cyberspace",
+        "free",
+        is_flag=True,
+        help="Act outside the configured cyberspace: nothing is checked, counted or recorded.",
     )
     @click.option(
         "--identity",
@@ -71,10 +85,23 @@ def _within_cyberspace(function: Callable[..., Any]) -> Callable[..., Any]:
         help="In whose name there; the only one of the cyberspace when not given.",
     )
     @functools.wraps(function)
-    def call(*args: Any, cyberspace: str | None, identity: str, **kwargs: Any) -> Any:
-        return function(*args, gate=_gate(cyberspace, identity), **kwargs)
+    def call(*args: Any, cyberspace: str | None, free: bool, identity: str, **kwargs: Any) -> Any:
+        if free and cyberspace is not None:
+            raise UsageError("--cyberspace and --no-cyberspace exclude each other")
+        config = None if free else cyberspace or configured_cyberspace(os.environ)
+        return function(*args, gate=_gate(config, identity), **kwargs)
 
     return call
+
+
+def configured_cyberspace(environ: Mapping[str, str]) -> str | None:
+    """The file of the cyberspace that holds where no other one is named; None without one."""
+    if named := environ.get(CYBERSPACE):
+        return named
+    own = home()
+    base = environ.get("XDG_CONFIG_HOME") or (own and own / ".config")
+    path = Path(base) / "kvestigate" / "cyberspace.yaml" if base else None
+    return str(path) if path is not None and path.exists() else None
 
 
 def _gate(config: str | None, identity: str) -> Gate | None:
@@ -82,7 +109,7 @@ def _gate(config: str | None, identity: str) -> Gate | None:
         if identity:
             raise UsageError(
                 "--identity says in whose name within a --cyberspace, and there is none",
-                hint="add --cyberspace FILE",
+                hint=f"add --cyberspace FILE, or set {CYBERSPACE}",
             )
         return None
     from kvestigate.catalog import operations
@@ -234,6 +261,8 @@ async def _perform(
     """Run an operation on an App, through the cyberspace if there is one."""
     line = f"{doing if run.acts else 'planning'} App {options.app.full_name}"
     if gate is None:
+        if run.operation.consequence is not None and run.acts:
+            click.echo(_UNGATED, err=True)
         outcome = await run(options, via=via, doing=line)
     else:
         with ticking(line):
