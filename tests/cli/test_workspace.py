@@ -509,3 +509,21 @@ def test_without_the_daemon_set_it_is_said_how_to_install_it(
 ) -> None:
     outcome = invoke("workspace", "status", "--node-ds-name", "nothing")
     assert (outcome.code, "DaemonSet 'nothing' does not exist" in outcome.err) == (5, True)
+
+
+def test_an_exported_description_works_where_it_was_written(
+    invoke: Invoke, describe: Describe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "train.py").write_text("print(1)\n")
+    config = describe("moved", sources=[{"local": "code", "subdir": "code"}])
+    here = tmp_path / "workspace.yaml"
+    here.write_bytes(Path(config).read_bytes())
+    ok(invoke("workspace", "apply", "--config", "workspace.yaml", *MEANT))
+    there = Path("elsewhere") / "deep" / "x.yaml"
+    ok(invoke("workspace", "export", "moved", "--node", "node-1", "-o", str(there)))
+    [source] = yaml.safe_load(there.read_text())["workspace"]["sources"]
+    assert source["local"] == "../../code"
+    ok(invoke("workspace", "diff", "--config", str(there)))
+    ok(invoke("workspace", "destroy", "--config", str(there), *MEANT))

@@ -212,8 +212,16 @@ async def test_a_denial_whose_intent_is_written_is_written_too(tmp_path: Path) -
 
 
 def test_a_log_that_cannot_be_begun_is_a_mistake_in_the_file(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"audit\.path: .* No such file"):
-        AuditLog(AuditSpec(str(tmp_path / "no" / "audit.jsonl")))
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"audit\.path: .* (?:Not a directory|File exists)"):
+        AuditLog(AuditSpec(str(tmp_path / "file" / "audit.jsonl")))
+
+
+def test_the_directory_of_the_log_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    log = AuditLog(AuditSpec(str(tmp_path / "var" / "log" / "audit.jsonl")))
+    log.close()
+    assert (tmp_path / "var" / "log" / "audit.jsonl").exists()
+    assert (tmp_path / "var" / "log").stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from kvestigate.node_access.reach import Unreachable
 def test_each_failure_has_its_status(failure: KvestigateError, status: int, code: str) -> None:
     found = from_failure(failure)
     assert (found.status, found.code) == (status, code)
-    assert found.envelope()["error"]["reason"] == type(failure).__name__
+    assert found.envelope()["error"]["reason"] == code
 
 
 def test_what_was_refused_already_stays_what_it_is() -> None:
@@ -38,3 +38,20 @@ def test_what_was_refused_already_stays_what_it_is() -> None:
     assert from_failure(refusal) is refusal
     told = {"code": "not_allowed", "message": "x; y", "reason": "operations.allow"}
     assert refusal.envelope() == {"error": told}
+
+
+@pytest.mark.parametrize(
+    ("hint", "kept"),
+    [
+        ("did you mean 'node-1'?", True),
+        ("try again", True),
+        ("add --apply", False),
+        ("`kvestigate report run nodes` lists them", False),
+        ("kvestigate workspace ps --config FILE", False),
+        ("namespace 'shop': add -n shop", False),
+        ("use node-access instead", True),
+    ],
+)
+def test_agents_are_told_of_no_command_line(hint: str, kept: bool) -> None:
+    message = from_failure(errors.NotFound("x", hint=hint)).envelope()["error"]["message"]
+    assert message == (f"x; {hint}" if kept else "x")

@@ -15,17 +15,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvestigate.errors import InputError
+from kvestigate.workspace.fence import Fencing
 from kvestigate.workspace.limits import CONFINE, Kept, Limits
 from kvestigate.workspace.marker import GpuId, Marker, encode, marker_path
 from kvestigate.workspace.options import SIGNALS, KillOptions, RunOptions
 from kvestigate.workspace.running import (
     BUSY,
+    NO_PROGRAM,
     NOT_RUNNING,
     Launching,
     Run,
@@ -192,7 +195,7 @@ def test_a_run_knows_its_place_and_its_gpus(place: Place) -> None:
     ]
     meta = json.loads((place.path / "pids" / "t.meta").read_text())
     assert meta["gpus"] == [{"index": 3, "uuid": "GPU-a"}, {"index": 5, "uuid": "GPU-b"}]
-    assert meta["command"][:2] == ["sh", "-c"]
+    assert meta["cmd"][:2] == ["sh", "-c"]
     assert meta["started_at"].endswith("Z")
 
 
@@ -208,7 +211,7 @@ def test_a_run_without_gpus_sees_none(place: Place) -> None:
         (("true",), 0),
         (("sh", "-c", "exit 3"), 3),
         (("sh", "-c", "kill -KILL $$"), 137),
-        (("/no/such/program",), 127),
+        (("sh", "-c", "/no/such/program"), 127),
     ],
 )
 def test_how_a_run_ended_is_known(place: Place, command: tuple[str, ...], code: int) -> None:
@@ -454,3 +457,33 @@ def test_the_first_that_works_is_chosen(
 def test_limits_that_mean_nothing_are_refused(cpu: str, memory: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         Limits(cpu, memory)
+
+
+@pytest.mark.parametrize("program", ["/no/such/program", "no-such-program", "./nothing"])
+def test_a_program_that_does_not_exist_is_no_run(place: Place, program: str) -> None:
+    options = RunOptions(place.spec, "t", (program,))
+    done = sh(launch_script(Launching(options, place.marker, ())))
+    assert done.returncode == NO_PROGRAM
+    assert done.stderr.decode() == f"{program}: no such program\n"
+    assert place.runs() == {}
+
+
+def test_programs_of_the_workspace_are_found(place: Place) -> None:
+    own = place.path / "env" / "bin"
+    own.mkdir()
+    (own / "mine").write_text("#!/bin/sh\necho mine\n")
+    (own / "mine").chmod(0o755)
+    place.start("mine")
+    place.wait()
+    assert place.log() == b"mine\n"
+
+
+@pytest.mark.parametrize(("name", "env"), [("/root/secret", {}), ("x", {"PATH": "/root"})])
+def test_a_fenced_run_learns_nothing_of_what_it_may_not_see(
+    place: Place, name: str, env: dict[str, str]
+) -> None:
+    options = RunOptions(place.spec, "t", (name,), env=env)
+    fenced = msgspec.structs.replace(
+        place.marker, fencing=next(it for it in Fencing if it is not Fencing.NONE)
+    )
+    assert "no such program" not in launch_script(Launching(options, fenced, ()))

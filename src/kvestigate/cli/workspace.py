@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ from kvestigate.cli.files import write_whole
 from kvestigate.cli.group import group
 from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.run import Run
+from kvestigate.errors import InputError
 from kvestigate.node_access.model import NodeAccess
 from kvestigate.workspace.names import DEFAULT_ROOT
 
@@ -105,9 +108,24 @@ async def export(run: Run, name: str, node: str, root: str, file: str, via: Node
     from kvestigate.workspace.spec import dump_workspace
 
     exported = await run.result(ExportOptions(name, node, root), via=via)
-    text = dump_workspace(exported.workspace)
     if file == "-":
-        sys.stdout.write(text)
+        sys.stdout.write(dump_workspace(exported.workspace))
         return
-    write_whole(Path(file), text.encode())
+    path = Path(file)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made: {error.strerror}", where=str(path.parent)) from error
+    write_whole(path, dump_workspace(_moved(exported.workspace, path.parent)).encode())
     click.echo(f"wrote {file}", err=True)
+
+
+def _moved(spec: WorkspaceSpec, directory: Path) -> WorkspaceSpec:
+    """The description in a file in `directory`: its sources are relative to that, not to here."""
+
+    def moved(local: str) -> str:
+        path = Path(local).expanduser()
+        return local if path.is_absolute() else os.path.relpath(path, directory)
+
+    sources = tuple(replace(source, local=moved(source.local)) for source in spec.sources)
+    return replace(spec, sources=sources)

@@ -102,11 +102,12 @@ class AuditLog:
         """By address, in this window."""
         self._window: asyncio.TimerHandle | None = None
         try:
+            Path(spec.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._writer = _Writer(Path(spec.path))
         except OSError as error:
             raise UsageError(
                 f"audit.path: {spec.path!r} cannot be written: {error.strerror}",
-                hint="name a file in a directory that exists and that you may write to",
+                hint="name a file in a directory that you may write to",
             ) from error
 
     async def write(self, record: Record) -> None:

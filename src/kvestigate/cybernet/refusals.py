@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -139,11 +140,17 @@ _OF_FAILURES: Mapping[type[KvestigateError], type[Refused]] = {
 }
 
 
+_COMMAND_LINE = re.compile(r"`|\b(?:kvestigate|k8s-cli|kubectl) |(?<!\S)--?[a-zA-Z]")
+
+
 def from_failure(failure: KvestigateError) -> Refused:
     """What an operation that failed is answered with."""
     if isinstance(failure, Refused):
         return failure
+    hint = failure.hint
+    if hint and _COMMAND_LINE.search(hint):
+        hint = None  # agents have operations, and no command line
     for kind, refusal in _OF_FAILURES.items():
         if isinstance(failure, kind):
-            return refusal(failure.message, type(failure).__name__, hint=failure.hint)
-    return Refused(failure.message, type(failure).__name__, hint=failure.hint)
+            return refusal(failure.message, hint=hint)
+    return Refused(failure.message, hint=hint)

@@ -29,6 +29,7 @@ from kvestigate.workspace.shell import assigned
 from kvestigate.workspace.steps import LOCK, TAKEN, TAKEN_BY_MARKER, is_workspace
 
 BUSY = 75
+NO_PROGRAM = 72
 """The exit code of a script that finds the tag in use."""
 NOT_RUNNING = 76
 """The exit code of a script that finds nothing to signal."""
@@ -57,7 +58,9 @@ class Run:
 
 class _Meta(msgspec.Struct, frozen=True):
     tag: str
-    command: tuple[str, ...]
+    cmd: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    """What `cmd` was called in runs of earlier versions."""
     gpus: tuple[GpuId, ...] = ()
     started_at: str = ""
     limits: Limits = Limits()
@@ -249,7 +252,7 @@ for each in pid meta start ended exit ready cgroup; do rm -f "$base.$each"; done
 mkfifo "$base.ready"
 exec 7<>"$base.ready"
 cd code
-setsid --fork nohup sh -c "$wait" wait "$base" "$lead" "$meta" \\
+{_check_program(launching)}setsid --fork nohup sh -c "$wait" wait "$base" "$lead" "$meta" \\
   {command} \\
   >"$log" 2>&1 </dev/null 7>&- 8>&- 9>&-
 read -r pid kept <&7
@@ -262,6 +265,27 @@ fi
 echo "$pid $kept"
 """
     )
+
+
+def _check_program(launching: Launching) -> str:
+    """Fail with the name of a program that does not exist, instead of a run that ends at once.
+
+    It is looked for as root, who sees more than a fenced run may: so only where every run may look,
+    and nothing is said of what a link points to. Else the run itself finds out.
+    """
+    name, given = launching.options.command[0], launching.options.env
+    if launching.marker.fencing is not Fencing.NONE and ("/" in name or "PATH" in given):
+        return ""
+    path = shlex.quote(given["PATH"]) if "PATH" in given else '"$PATH"'
+    return f"""\
+program={shlex.quote(name)} own="$KVESTIGATE_WORKSPACE/env"
+if ! {{ [ -L "$own" ] || [ -L "$own/bin" ] || [ -L "$own/bin/$program" ] ||
+    [ -f "$own/bin/$program" ] || (PATH={path}; command -v -- "$program"); }} >/dev/null 2>&1; then
+  rm -f "$base.ready"
+  printf '%s: no such program\\n' "$program" >&2
+  exit {NO_PROGRAM}
+fi
+"""
 
 
 def _lead(limits: Limits) -> str:
@@ -319,7 +343,7 @@ def parse_run(line: str) -> Run | None:
             pid=int(pid),
             state=RunState(state),
             exit_code=None if alive or code == "-" else int(code),
-            command=meta.command,
+            command=meta.cmd or meta.command,
             gpus=meta.gpus,
             started_at=meta.started_at,
             ended_at="" if alive or ended == "-" else ended,
@@ -336,5 +360,5 @@ def _meta(options: RunOptions, gpus: tuple[GpuId, ...]) -> str:
         word.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         for word in options.command
     ]
-    meta = {"tag": options.tag, "command": shown, "gpus": gpus, "limits": options.limits}
+    meta = {"tag": options.tag, "cmd": shown, "gpus": gpus, "limits": options.limits}
     return msgspec.json.encode(meta).decode()[1:]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.client.streams import Channel, Completed
-from kvestigate.errors import Conflict, KvestigateError, NotFound
+from kvestigate.errors import Conflict, InputError, KvestigateError, NotFound
 from kvestigate.node_access.reach import Host, reach
 from kvestigate.node_access.remote import Output
 from kvestigate.operation import Context, RunRules
@@ -24,6 +24,7 @@ from kvestigate.workspace.options import KillOptions, LogsOptions, PsOptions, Ru
 from kvestigate.workspace.plan import Plan
 from kvestigate.workspace.running import (
     BUSY,
+    NO_PROGRAM,
     NOT_RUNNING,
     Launching,
     Run,
@@ -109,6 +110,11 @@ async def run(context: Context, options: RunOptions) -> Launch:
             raise _busy(options.tag)
         if done.exit_code == TAKEN:
             raise Conflict(f"{spec.node}: {complaint(done)}", hint="try again, or name another GPU")
+        if done.exit_code == NO_PROGRAM:
+            raise InputError(
+                f"{options.command[0]}: no such program on {spec.node} or in env/bin",
+                hint="sync it into the workspace, or name it with its path",
+            )
         if done.exit_code:
             raise KvestigateError(f"{spec.node}: {complaint(done)}")
         pid, kept = done.stdout.decode().split(maxsplit=1)
