@@ -21,6 +21,9 @@ MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
 """Copies may double a document again and again, so their sum is limited."""
 
+MAX_SHIFTED: Final = 50_000_000
+"""About 20 ms. Thousands of operations at the beginning of a long array would take much longer."""
+
 _MAX_DEPTH: Final = 10_000
 """No document is as deep: encoders refuse it."""
 
@@ -86,6 +89,7 @@ class _Draft:
     def __init__(self, root: Any) -> None:
         self.root = root
         self.copied_bytes = 0
+        self._shifted = 0
         # By identity; holding the containers keeps their identities from being reused.
         self._own: dict[int, Any] = {}
 
@@ -118,6 +122,14 @@ class _Draft:
         if isinstance(container, dict):
             return container.get(last)
         return container[_index(last, len(container), path)]
+
+    def shift(self, elements: int) -> None:
+        """Count the elements of an array that move when one before them comes or goes."""
+        self._shifted += elements
+        if self._shifted > MAX_SHIFTED:
+            raise RequestEntityTooLarge(
+                f"the operations of the JSON patch move more than {MAX_SHIFTED} array elements"
+            )
 
     def share(self, value: Any) -> None:
         """Count a value that now stands in two places, and own nothing any more."""
@@ -186,7 +198,9 @@ def _add_value(draft: _Draft, path: str, value: Any) -> None:
     elif last == "-":
         container.append(value)
     else:
-        container.insert(_index(last, len(container) + 1, path), value)
+        index = _index(last, len(container) + 1, path)
+        draft.shift(len(container) - index)
+        container.insert(index, value)
 
 
 def _remove(draft: _Draft, operation: Mapping[str, Any]) -> None:
@@ -196,7 +210,9 @@ def _remove(draft: _Draft, operation: Mapping[str, Any]) -> None:
 def _remove_value(draft: _Draft, path: str) -> None:
     container, last = draft.writable(path)
     if isinstance(container, list):
-        del container[_index(last, len(container), path)]
+        index = _index(last, len(container), path)
+        draft.shift(len(container) - index)
+        del container[index]
     elif last in container:
         del container[last]
     else:

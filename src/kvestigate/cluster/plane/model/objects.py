@@ -9,6 +9,7 @@ import msgspec
 
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.store.model import HOLE, Item, Put, Remove
+from kvestigate.errors import RequestEntityTooLarge
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -38,7 +39,15 @@ def body(obj: Object, kind: Kind) -> bytes:
     rest["metadata"] = metadata
     rest.pop("kind", None)
     rest.pop("apiVersion", None)
-    return kind.head + _encode(rest)[1:]
+    encoded = kind.head + _encode(rest)[1:]
+    if len(encoded) > MOST_BYTES:
+        raise RequestEntityTooLarge(f"the object would be larger than {MOST_BYTES} bytes")
+    return encoded
+
+
+MOST_BYTES = 6 * 1024 * 1024
+"""Of a stored object. A request has at most half of this, but patches add to what is there, and
+each manager of server-side apply adds a list of its fields."""
 
 
 def put(obj: Object, kind: Kind, expect: int) -> Put:

@@ -100,7 +100,7 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
         kind.reset_status(obj)
     kind.default(obj)
     if not tracked:
-        managed.track(call, obj, None)
+        await _unhurried(call, lambda: managed.track(call, obj, None))
     await call.breathe()
     write = _write(call, "CREATE", kind, obj, None, call.scene(call.plane.tip))
     admit(write)
@@ -149,9 +149,17 @@ def _problems_of_change(
     return problems
 
 
-async def _unhurried(call: Call, work: Callable[[], T]) -> T:
-    """The result of judging an object: beside the loop, if that can be made long."""
-    return await call.aside(work) if call.served.takes_long else work()
+_LARGE = 32_768
+"""Bytes of an object, stored or sent, whose changes take so long that others would wait."""
+
+
+async def _unhurried(call: Call, work: Callable[[], T], stored: int = 0) -> T:
+    """The result of work on an object: beside the loop, if that can be made long.
+
+    `stored` is the length of the object before.
+    """
+    long = call.served.takes_long or max(stored, len(call.request.body)) > _LARGE
+    return await call.aside(work) if long else work()
 
 
 async def _approve(call: Call, write: Write) -> bool:
@@ -236,6 +244,7 @@ async def _prepare_update(
     tracked: bool,
     shown_as: SubresourceObject | None,
     may_yield: bool,
+    stored: int,
 ) -> Write:
     """Default, admit and validate a changed object; ApiError if it is refused."""
     kind = call.kind
@@ -245,7 +254,7 @@ async def _prepare_update(
     _carry_over(new, old, kind, status=status)
     kind.default_changed(new, old)
     if not tracked:
-        managed.track(call, new, old)
+        await _unhurried(call, lambda: managed.track(call, new, old), stored)
     if may_yield:
         await call.breathe()
     scene = call.scene(call.plane.tip)
@@ -261,7 +270,7 @@ async def _prepare_update(
     if kind.counts_generations and not status:
         metadata.advance_generation(new, old, kind)
     problems = await _unhurried(
-        call, lambda: _problems_of_change(call, new, old, scene, status=status)
+        call, lambda: _problems_of_change(call, new, old, scene, status=status), stored
     )
     if problems:
         resource = kind.resource
@@ -359,13 +368,14 @@ async def _prepare(
     current = _alterable(call, item, old)
     if may_yield:
         await call.breathe()
-    new = alter(current, item)
+    stored = len(item.data)
+    new = await _unhurried(call, lambda: alter(current, item), stored)
     if new is None:
         return item
     if may_yield:
         await call.breathe()
     write = await _prepare_update(
-        call, new, old, tracked=tracked, shown_as=shown_as, may_yield=may_yield
+        call, new, old, tracked=tracked, shown_as=shown_as, may_yield=may_yield, stored=stored
     )
     if not objects.differ(new, old):
         managed.settle(new, old)
