@@ -56,9 +56,15 @@ def _bare(error: InputError) -> str:
     return error.message.removeprefix(f"{error.where}: ")
 
 
+MOST_REQUIREMENTS = 256
+"""Of the selectors of a list or watch. Each watch puts all of them to each change of an object."""
+
+
 def selection(info: RequestInfo, kind: Kind) -> Selection:
     labels = _labels(info.params.get("labelSelector", ""))
     fields = _fields(info.params.get("fieldSelector", ""))
+    if len(labels.requirements) + len(fields.terms) > MOST_REQUIREMENTS:
+        raise BadRequest(f"the selectors have more than {MOST_REQUIREMENTS} requirements")
     for term in fields.terms:
         if not kind.selects_by(term.path):
             raise BadRequest(kind.field_refusal(term.path))
