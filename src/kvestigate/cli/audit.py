@@ -17,7 +17,7 @@ from kvestigate.cli.output import emit
 from kvestigate.cli.progress import counting
 from kvestigate.cli.run import Run
 from kvestigate.cli.watched_audit import watch_findings
-from kvestigate.errors import EXIT_FAILED, EXIT_OK, UsageError
+from kvestigate.errors import EXIT_DENIED, EXIT_FAILED, EXIT_OK, UsageError
 
 _SARIF = "sarif"
 _EVERY = "all"
@@ -204,7 +204,10 @@ def _check_no_watch(webhook: str | None, slack: str | None) -> None:
 
 def _passed(audit: Audit, fail_on: str | None, allow_gaps: bool) -> int:
     from kvestigate.health.gate import objections
+    from kvestigate.snapshot.model import Cause
 
+    if not audit.objects and any(gap.cause is Cause.DENIED for gap in audit.gaps):
+        return EXIT_DENIED
     reasons = objections(audit, fail_on, allow_gaps=allow_gaps) if fail_on else ()
     for reason in reasons:
         click.echo(f"failed: {reason}", err=True)

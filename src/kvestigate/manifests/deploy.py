@@ -148,7 +148,9 @@ class _Run:
             if isinstance(error, NoCluster | Unauthorized):
                 self._lost = error.message
             reason = f"{error.message}; {error.hint}" if error.hint else error.message
-            return self._result(manifest, resource, Outcome.FAILED, reason=reason)
+            return self._result(
+                manifest, resource, Outcome.FAILED, reason=reason, exit_code=error.exit_code
+            )
 
     async def preview(self, manifest: Manifest, resource: Resource) -> Result:
         try:

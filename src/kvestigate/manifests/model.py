@@ -99,6 +99,8 @@ class Result:
     conflicts: tuple[FieldConflict, ...] = ()
     reason: str = ""
     """What the server said, or why it could not be asked."""
+    exit_code: int = 0
+    """Of a failure: 3 no cluster, 4 denied, 7 timeout, as of any other command."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from kvestigate.errors import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK, EXIT_TIMEOUT
+from kvestigate.errors import (
+    EXIT_CONFLICT,
+    EXIT_DENIED,
+    EXIT_FAILED,
+    EXIT_NO_CLUSTER,
+    EXIT_OK,
+    EXIT_TIMEOUT,
+)
 from kvestigate.manifests.delete import LEAVING, DeleteOptions, Deletion, delete
 from kvestigate.manifests.deploy import DeployOptions, deploy
 from kvestigate.manifests.model import Deployment, Outcome
@@ -20,7 +27,11 @@ def _exit_code(done: Deployment) -> int:
     bad = {result.outcome for result in done.objects if not result.outcome.good}
     if not done.failed:
         return EXIT_OK
-    return EXIT_CONFLICT if bad == {Outcome.CONFLICT} else EXIT_FAILED
+    if bad == {Outcome.CONFLICT}:
+        return EXIT_CONFLICT
+    codes = {result.exit_code for result in done.objects if result.outcome is Outcome.FAILED}
+    common = codes.pop() if len(codes) == 1 and bad <= {Outcome.FAILED, Outcome.NOT_TRIED} else 0
+    return common if common in (EXIT_NO_CLUSTER, EXIT_DENIED, EXIT_TIMEOUT) else EXIT_FAILED
 
 
 DEPLOY: Operation[DeployOptions, Deployment] = Operation(

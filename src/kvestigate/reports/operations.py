@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from kvestigate.errors import EXIT_DENIED, EXIT_OK
 from kvestigate.operation import Context, Effect, Operation, touches_nothing, with_progress
+from kvestigate.reports.registry import find
 from kvestigate.reports.rendering import names_blocks, report_blocks
 from kvestigate.reports.run import (
     ListOptions,
@@ -12,10 +14,18 @@ from kvestigate.reports.run import (
     collect,
     names,
 )
+from kvestigate.snapshot.model import Cause
 
 
 async def _names(context: Context, options: ListOptions) -> ReportNames:
     return names()
+
+
+def _denied(result: ReportResult) -> int:
+    """Denied, if nothing that the report needs may be read."""
+    nothing = len(result.gaps) == len(find(result.name).needs)
+    denied = any(gap.cause is Cause.DENIED for gap in result.gaps)
+    return EXIT_DENIED if nothing and denied else EXIT_OK
 
 
 LIST: Operation[ListOptions, ReportNames] = Operation(
@@ -46,5 +56,6 @@ RUN: Operation[RunOptions, ReportResult] = Operation(
     handler=with_progress(collect),
     counts=True,
     render=report_blocks,
+    exit_code=_denied,
     json_file=True,
 )

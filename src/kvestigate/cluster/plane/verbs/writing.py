@@ -368,14 +368,14 @@ async def _prepare(
     current = _alterable(call, item, old)
     if may_yield:
         await call.breathe()
-    stored = len(item.data)
-    new = await _unhurried(call, lambda: alter(current, item), stored)
+    size = len(item.data)
+    new = await _unhurried(call, lambda: alter(current, item), size)
     if new is None:
         return item
     if may_yield:
         await call.breathe()
     write = await _prepare_update(
-        call, new, old, tracked=tracked, shown_as=shown_as, may_yield=may_yield, stored=stored
+        call, new, old, tracked=tracked, shown_as=shown_as, may_yield=may_yield, stored=size
     )
     if not objects.differ(new, old):
         managed.settle(new, old)
