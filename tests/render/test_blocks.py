@@ -141,16 +141,51 @@ def test_no_control_character_ever_reaches_the_screen(rows: list[tuple[str, str]
 @pytest.mark.parametrize(
     ("words", "lines"),
     [
-        ("NVIDIA-RTX-PRO-6000", ["NVIDIA-RTX-", "PRO-6000"]),
-        ("nvidia.com/gpu-shared", ["nvidia.com/", "gpu-shared"]),
+        ("NVIDIA-RTX-PRO-6000", ["NVIDIA-RTX-PRO-6000"]),
+        ("nvidia.com/gpu-shared", ["nvidia.com/gpu-shared"]),
         ("two words-here", ["two", "words-here"]),
-        ("a-bcdefghijklmn", ["a-bcdefghijk", "lmn"]),
-        ("abcdefghijklmnop", ["abcdefghijkl", "mnop"]),
+        ("on abcdefghijklmnop too", ["on", "abcdefghijklmnop", "too"]),
     ],
 )
-def test_long_names_are_broken_between_their_parts(words: str, lines: list[str]) -> None:
+def test_a_name_is_never_broken_so_that_it_can_be_copied(words: str, lines: list[str]) -> None:
     shown = uncolored(to_terminal([Table((Column("n"),), ((words,),))], width=12))
     assert shown.splitlines()[1:] == lines
+
+
+LONG = "checkout-frontend-7d866697c8-gz4pl"
+MODEL = "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition"
+
+
+def test_what_does_not_fit_beside_is_shown_below_its_row() -> None:
+    titles = ("namespace", "pod", "node", "model", "why")
+    why = "the data of its emptyDir volume is lost; add --delete-emptydir-data"
+    rows = (("shop", LONG, "gpu-node-7", MODEL, why), ("shop", "web-0", "n1", "T4", "-"))
+    shown = uncolored(to_terminal([Table(tuple(map(Column, titles)), rows)], width=80))
+    assert shown.splitlines() == [
+        "NAMESPACE  POD                                 NODE",
+        f"shop       {LONG}  gpu-node-7",
+        f"    model: {MODEL}",
+        "    why: the data of its emptyDir volume is lost; add --delete-emptydir-data",
+        "shop       web-0                               n1",
+        "    model: T4",
+    ]
+
+
+NAMES = st.text("abc-./", min_size=1, max_size=40)
+
+
+@given(st.lists(st.tuples(NAMES, NAMES, NAMES, st.lists(NAMES, max_size=9)), max_size=5))
+def test_80_columns_are_enough_for_names_of_up_to_40(
+    rows: list[tuple[str, str, str, list[str]]],
+) -> None:
+    cells = [(first, second, third, " ".join(words)) for first, second, third, words in rows]
+    columns = tuple(map(Column, ("one", "two", "three", "why")))
+    shown = uncolored(to_terminal([Table(columns, cells)], width=80))
+    assert max(map(len, shown.splitlines()), default=0) <= 80
+    words = shown.split()
+    assert all(
+        word in words for row in cells for cell in row for word in cell.split() if cell != "-"
+    )
 
 
 def test_only_the_first_line_of_a_text_is_coloured() -> None:

@@ -1,4 +1,8 @@
-"""Blocks as coloured text for a terminal: columns are folded to its width, nothing is cut."""
+"""Blocks as coloured text for a terminal: columns are folded to its width, nothing is cut.
+
+Texts are folded between words only: names that are broken cannot be copied. A table whose names
+need more columns than the terminal has shows the last of its columns below each row, by title.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +33,10 @@ _CODES = {
     Tone.BAD: "1;31",
 }
 _GAP = "  "
-_MARKS = "-/._,:@="
-"""Long names may be folded after these characters."""
 _NARROWEST = 8
 """The minimum width of a column."""
+_INDENT = "    "
+"""Before what is shown below a row."""
 
 
 def to_terminal(blocks: Sequence[Block], *, width: int, wide: bool = False) -> str:
@@ -71,13 +75,40 @@ def _table(table: Table, width: int, *, wide: bool) -> Iterator[str]:
     header = [Cell(column.title.upper(), Tone.STRONG) for column in columns]
     flat = [header, *([_flat(cell) for cell in row] for row in rows)]
     natural = [max(_columns(cell.text) for cell in column) for column in zip(*flat, strict=True)]
-    widths = fitted(natural, width - len(_GAP) * (len(columns) - 1))
-    cramped = widths != natural
-    for row in flat:
-        if cramped:
-            yield from _folded_row(row, columns, widths)
+    least = [max(_longest_word(cell.text) for cell in column) for column in zip(*flat, strict=True)]
+    beside = _beside(least, natural, width)
+    widths = fitted(natural[:beside], width - len(_GAP) * (beside - 1), least[:beside])
+    for number, row in enumerate(flat):
+        if widths == natural[:beside]:
+            yield _line(row[:beside], columns[:beside], widths)
         else:
-            yield _line(row, columns, widths)
+            yield from _folded_row(row[:beside], columns[:beside], widths)
+        if number:
+            yield from _below(row[beside:], columns[beside:], width)
+
+
+def _beside(least: Sequence[int], natural: Sequence[int], width: int) -> int:
+    """How many columns stand beside each other; all, if their words fit into the width."""
+    if sum(natural) + len(_GAP) * (len(natural) - 1) <= width:
+        return len(natural)
+    used = 0
+    for number, words in enumerate(least):
+        used += words + (len(_GAP) if number else 0)
+        if used > width:
+            return max(number, 1)
+    return len(least)
+
+
+def _below(cells: Sequence[Cell], columns: Sequence[Column], width: int) -> Iterator[str]:
+    for cell, column in zip(cells, columns, strict=True):
+        if cell.text in ("", "-"):
+            continue
+        title = f"{column.title}: "
+        indent = " " * (len(_INDENT) + len(title))
+        room = max(width - len(indent), _NARROWEST)
+        for number, piece in enumerate(_folded(cell.text, room)):
+            start = f"{_INDENT}{_coloured(title, Tone.DIM)}" if not number else indent
+            yield f"{start}{_coloured(piece, cell.tone)}".rstrip() + "\n"
 
 
 def _flat(cell: Cell) -> Cell:
@@ -86,18 +117,25 @@ def _flat(cell: Cell) -> Cell:
     return cell
 
 
-def fitted(natural: Sequence[int], room: int) -> list[int]:
-    """Widths with a sum of `room` if possible: the widest columns are cut to the same width."""
+def fitted(natural: Sequence[int], room: int, least: Sequence[int] = ()) -> list[int]:
+    """Widths with a sum of `room` if possible: the widest columns are cut to the same width.
+
+    No column becomes narrower than in `least`, the width of its longest word.
+    """
     if sum(natural) <= room:
         return list(natural)
+    least = least or [0] * len(natural)
 
-    def total(level: int) -> int:
-        return sum(min(wanted, level) for wanted in natural)
+    def cut_to(level: int) -> list[int]:
+        return [
+            max(min(wanted, level), words) for wanted, words in zip(natural, least, strict=True)
+        ]
 
     levels = range(_NARROWEST, max(natural) + 1)
-    level = _NARROWEST + max(bisect.bisect_right(levels, room, key=total) - 1, 0)
-    widths = [min(wanted, level) for wanted in natural]
-    cut = [index for index, wanted in enumerate(natural) if wanted > level]
+    at = bisect.bisect_right(levels, room, key=lambda level: sum(cut_to(level))) - 1
+    level = _NARROWEST + max(at, 0)
+    widths = cut_to(level)
+    cut = [index for index, wanted in enumerate(natural) if wanted > level >= least[index]]
     for index in cut[: max(room - sum(widths), 0)]:
         widths[index] += 1
     return widths
@@ -120,33 +158,35 @@ def _line(row: list[Cell], columns: list[Column], widths: list[int]) -> str:
 
 
 def _folded(words: str, width: int) -> list[str]:
-    """Lines of at most `width` columns, folded between words or after marks in long names."""
+    """Lines of at most `width` columns, folded between words; a longer word has its own line.
+
+    Scripts that have no spaces between words are folded anywhere.
+    """
     if _columns(words) <= width:
         return [words]
-    if words.isascii():
-        return list(_broken(words, width))
+    lines: list[str] = []
+    for word in words.split(" "):
+        if lines and _columns(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
+        elif word.isascii():
+            lines.append(word)
+        else:
+            lines += _cut(word, width)
+    return lines
+
+
+def _cut(word: str, width: int) -> list[str]:
     lines = [""]
-    for character in words:
+    for character in word:
         if _columns(lines[-1] + character) > width:
             lines.append("")
         lines[-1] += character
     return lines
 
 
-def _broken(words: str, width: int) -> Iterator[str]:
-    while len(words) > width:
-        at = _break(words, width)
-        yield words[:at].rstrip()
-        words = words[at:].lstrip()
-    yield words
-
-
-def _break(words: str, width: int) -> int:
-    """Where to fold: at the last space, else after the last mark in the second half."""
-    space = words.rfind(" ", 1, width + 1)
-    if space > 0:
-        return space
-    return max(words.rfind(mark, width // 2, width) for mark in _MARKS) + 1 or width
+def _longest_word(words: str) -> int:
+    """The columns below which the text cannot be folded."""
+    return max((_columns(word) for word in words.split(" ") if word.isascii()), default=0)
 
 
 def _coloured(words: str, tone: Tone) -> str:
