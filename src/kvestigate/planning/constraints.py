@@ -66,5 +66,10 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     ),
     Constraint("pod anti-affinity forbids it", lambda question: question.repelled),
     Constraint("pod affinity finds no matching pod", lambda question: question.lonely),
+    Constraint(
+        "excluded by ports, volumes or pods that are there:",
+        lambda question: bool(question.refusal),
+        details=lambda question: question.refusal,
+    ),
 )
 """In this order: the first that applies to a node is the reason shown."""

@@ -79,6 +79,8 @@ class Question:
     """Pod anti-affinity excludes the node."""
     lonely: bool
     """Pod affinity excludes the node."""
+    refusal: str = ""
+    """Why ports, volumes or pods that are there exclude the node; empty if they do not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Annotated
 
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
-from kvestigate.errors import Forbidden, InputError, UsageError, did_you_mean
+from kvestigate.errors import InputError, UsageError, did_you_mean
 from kvestigate.kube import quantities
-from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
+from kvestigate.kube.requests import CPU, MEMORY, Amounts
+from kvestigate.kube.requests import PODS as POD_SLOTS
 from kvestigate.kube.selectors import parse_labels
 from kvestigate.kube.views.core import Node
+from kvestigate.kube.views.pods import CondensedPod as Pod
 from kvestigate.kube.views.pods import PodSpec
 from kvestigate.operation import param
 from kvestigate.planning.explain import problem, ways_out
 from kvestigate.planning.manifest import Workload, read
 from kvestigate.planning.model import GPU, Demand, Placement
-from kvestigate.planning.nodes import candidates
+from kvestigate.planning.nodes import candidates, scheduler_refusals, uses_host_ports
 from kvestigate.planning.rules import preferences, rules_of
 from kvestigate.planning.solve import most, place
 from kvestigate.planning.strategies import NAMES, STRATEGIES
-from kvestigate.snapshot import listings
-from kvestigate.snapshot.collect import take
+from kvestigate.snapshot import scheduling
 from kvestigate.snapshot.gpus import vendor_of
-from kvestigate.snapshot.model import Snapshot
-from kvestigate.snapshot.pods import Pod
+from kvestigate.snapshot.scheduling import CLAIMS, CLASSES, NODES, PODS, VOLUMES
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.plan/v1"
-_NEEDS = (listings.NODES, listings.PODS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +113,19 @@ class Plan:
 async def collect(access: Access, options: PlanOptions, progress: Progress | None = None) -> Plan:
     demand = demand_of(options, access.namespace)
     async with connect(access) as api:
-        snapshot = await take(api, _NEEDS, progress)
-    _require_all(snapshot)
-    nodes, pods = snapshot.of(listings.NODES), snapshot.of(listings.PODS)
-    _require_nodes(options.exclude, nodes)
+        situation = await scheduling.read(api, progress)
+    situation.require((NODES, PODS), "free capacity is unknown")
+    if any(volume.persistent_volume_claim for volume in demand.spec.volumes):
+        situation.require((CLAIMS, VOLUMES, CLASSES), "where the volumes are is unknown")
+    _require_nodes(options.exclude, situation.nodes)
     return solved(
-        demand, nodes, pods, options.strategy, when=snapshot.captured_at, server=str(access.server)
+        demand,
+        situation.nodes,
+        situation.pods,
+        options.strategy,
+        when=situation.captured_at,
+        server=str(access.server),
+        refusals=scheduler_refusals(demand, situation.state()),
     )
 
 
@@ -130,11 +137,14 @@ def solved(
     *,
     when: datetime,
     server: str,
+    refusals: Mapping[str, str] = MappingProxyType({}),
 ) -> Plan:
     """Pure: the plan for these nodes and pods."""
+    if uses_host_ports(demand):
+        demand = replace(demand, one_per_node=True)
     rules = rules_of(demand, nodes, pods)
     demand, domains = rules.demand, rules.domains
-    rated = candidates(rules, nodes, pods)
+    rated = candidates(rules, nodes, pods, refusals)
     rooms = [node.room for node in rated if node.bar is None]
     fitting = most(rooms, demand.replicas, domains, single=demand.single_node)
     fits = fitting == demand.replicas
@@ -181,7 +191,7 @@ def demand_of(options: PlanOptions, namespace: str) -> Demand:
     replicas = workload.replicas if workload else 1
     return Demand(
         replicas=replicas if options.replicas is None else options.replicas,
-        need={**need, PODS: 1},
+        need={**need, POD_SLOTS: 1},
         one_per_node=options.one_per_node,
         single_node=options.single_node,
         labels=parse_labels(",".join(options.labels)),
@@ -213,15 +223,6 @@ def _amount(name: str, written: str, count: Callable[[str], int]) -> int:
         return count(written)
     except InputError as error:
         raise InputError(error.message, where=f"--{name}", hint=error.hint) from error
-
-
-def _require_all(snapshot: Snapshot) -> None:
-    """Raises Forbidden if nodes or pods could not be listed: free capacity is then unknown."""
-    for gap in snapshot.missing(_NEEDS):
-        raise Forbidden(
-            f"free capacity is unknown: cannot {gap.verb} {gap.resource}: {gap.message}",
-            hint="use a user that may list nodes and the pods of all namespaces",
-        )
 
 
 def _require_nodes(names: Sequence[str], nodes: Sequence[Node]) -> None:

@@ -13,10 +13,10 @@ from kvestigate.kube import selectors
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.meta import LabelSelector
 from kvestigate.kube.views.placement import Affinity, PodAffinityTerm, TopologySpreadConstraint
+from kvestigate.kube.views.pods import CondensedPod as Pod
 from kvestigate.kube.views.pods import PodSpec
 from kvestigate.planning.constraints import selected, taints_against
 from kvestigate.planning.model import Demand, Domains
-from kvestigate.snapshot.pods import Pod
 
 _PREFERRED = "ScheduleAnyway"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from kvestigate.kube.requests import PODS, Amounts, amounts, requests_of
 from kvestigate.kube.views.core import Node
+from kvestigate.kube.views.pods import CondensedPod as Pod
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
-from kvestigate.snapshot.pods import Pod
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from kvestigate.snapshot.capacity import is_ready
+from kvestigate.snapshot.source import Progress
 
 NODES, PODS, NAMESPACES, BUDGETS = "nodes", "pods", "namespaces", "poddisruptionbudgets"
 CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses"
@@ -180,7 +181,7 @@ def _opened(node: Node) -> Node:
     )
 
 
-async def read(api: Api) -> Situation:
+async def read(api: Api, progress: Progress | None = None) -> Situation:
     """Every list once, a few at a time."""
     listed: dict[str, Sequence[Any]] = {}
     unread: dict[str, str] = {}
@@ -191,6 +192,8 @@ async def read(api: Api) -> Situation:
             try:
                 page = await api.list(builtins.resource(resource), type=view)
                 listed[resource] = page.items
+                if progress is not None:
+                    progress(resource, len(page.items), len(page.items))
             except (Forbidden, NotFound) as error:
                 unread[resource] = error.message
             except ApiError as error:
