@@ -100,7 +100,7 @@ def test_where_nothing_may_be_listed_the_audit_says_what(
     refusal = {"kind": "Status", "reason": "Forbidden", "message": "no", "code": 403}
     (home / "config").write_text(kubeconfig(start(answering(403, refusal)).url))
     outcome = invoke("audit", "--kubeconfig", "config")
-    assert outcome.code == 0, outcome.err
+    assert outcome.code == 4, outcome.err
     nodes = outcome.out.partition("== nodes ==")[2].partition("==")[0]
     assert nodes.strip().split("\n") == [
         "Listing nodes is forbidden",
