@@ -33,12 +33,6 @@ def status(state: Object, last: Object | None = None, **rest: Any) -> Object:
     return {**pod("p", ASKS, on="n"), "status": {"phase": "Running", "containerStatuses": [one]}}
 
 
-def pending(message: str) -> Object:
-    said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-    conditions = [{**said, "message": message}]
-    return {**pod("p", ASKS), "status": {"phase": "Pending", "conditions": conditions}}
-
-
 def sick_node(type: str, value: str) -> Object:
     body = node("n", cpu="4")
     conditions = [] if type == "Ready" else body["status"]["conditions"]
@@ -63,11 +57,8 @@ def secret(days: int) -> Object:
     return named("tls", data={"tls.crt": base64.b64encode(pem).decode(), "tls.key": "c2VjcmV0"})
 
 
-CRASHING = {"waiting": {"reason": "CrashLoopBackOff"}}
 FAILED = {"terminated": {"exitCode": 1, "reason": "Error", "message": "no config\n"}}
-KILLED = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
 NO_IMAGE = {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}
-NO_SECRET = {"waiting": {"reason": "CreateContainerConfigError", "message": "no secret"}}
 LEFT = {
     "metadata": {"name": "pv"},
     "spec": {"claimRef": {"namespace": "shop", "name": "old"}, "capacity": {"storage": "1Gi"}},
@@ -109,7 +100,7 @@ def written(version: str) -> Object:
 
 
 def applied(configuration: str) -> Object:
-    made = named("old")
+    made = named("old", spec={"schedule": "@daily"})
     made["metadata"]["annotations"] = {
         "kubectl.kubernetes.io/last-applied-configuration": configuration
     }
@@ -128,15 +119,6 @@ def unready(since: str) -> Object:
     ]
     return made
 
-
-JOB_POD = pod("migrate-x", ASKS, on="n", phase="Failed")
-JOB_POD["metadata"] |= {
-    "namespace": "shop",
-    "ownerReferences": [{"kind": "Job", "name": "migrate"}],
-}
-JOB_POD["status"]["containerStatuses"] = [
-    {"name": "main", "state": {"terminated": {"exitCode": 3}}}
-]
 
 OLD_REQUEST = {
     "group": "flowcontrol.apiserver.k8s.io",
@@ -165,22 +147,6 @@ def haunted(
 
 
 FAULTS: list[tuple[str, str, str, Given]] = [
-    ("crash-loop", "critical", "restarted 4 times; last run: exit code 1 (Error): no config",
-     {listings.PODS: [status(CRASHING, FAILED)]}),
-    ("out-of-memory", "critical", "OOM-killed: it has no memory limit",
-     {listings.PODS: [status({"running": {}}, KILLED)]}),
-    ("image-pull", "critical", "image app:1 (ImagePullBackOff): not found",
-     {listings.PODS: [status(NO_IMAGE)]}),
-    ("container-config", "critical", "no secret", {listings.PODS: [status(NO_SECRET)]}),
-    ("pending", "critical", "no node fits: all 3 nodes have too little free CPU",
-     {listings.PODS: [pending("0/3 nodes are available: 3 Insufficient cpu.")]}),
-    ("job-failed", "critical",
-     "BackoffLimitExceeded: m; last failed pod: container main: exit code 3",
-     {listings.JOBS: [job("Failed", "BackoffLimitExceeded")], listings.PODS: [JOB_POD]}),
-    ("never-ready", "warning", "main is running but not ready since 2026-03-01 11:30 UTC",
-     {listings.PODS: [unready("2026-03-01T11:30:00Z")]}),
-    ("no-requests", "info", "Container main has no resource requests",
-     {listings.PODS: [pod("p", on="n")]}),
     ("node-not-ready", "critical", "Not ready: m", {listings.NODES: [sick_node("Ready", "False")]}),
     ("node-pressure", "critical", "DiskPressure: m",
      {listings.NODES: [sick_node("DiskPressure", "True")]}),

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from kvestigate.health.cluster import Cluster
 from kvestigate.health.model import Subject
-from kvestigate.kube.views.pods import CondensedContainerStatus, TerminatedState
+from kvestigate.kube.views.pods import TerminatedState
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import is_ready
 from kvestigate.snapshot.pods import Container, Pod
@@ -96,11 +96,6 @@ def meaning_of(state: TerminatedState) -> str:
     if state.exit_code in _CODES:
         return _CODES[state.exit_code]
     return _SIGNALS.get(state.signal or state.exit_code - _SIGNALLED, "")
-
-
-def ended(status: CondensedContainerStatus) -> TerminatedState | None:
-    """How the container ended: this time, or the last time if it waits to be started again."""
-    return status.state.terminated or status.last_state.terminated
 
 
 def has_controller(pod: Pod) -> bool:

@@ -131,7 +131,8 @@ def _too_few(workload: Any) -> bool:
 
 def _too_few_daemons(daemon_set: Any) -> bool:
     status = daemon_set.status
-    return bool(status.current_number_scheduled < status.desired_number_scheduled)
+    present = status.current_number_scheduled  # 0, too, before the first status is written
+    return not present or bool(present < status.desired_number_scheduled)
 
 
 def _not_running(job: Any) -> bool:

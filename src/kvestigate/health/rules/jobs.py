@@ -51,9 +51,8 @@ def failed(cluster: Cluster) -> Iterator[Fault]:
         yield Fault(
             severity=Severity.CRITICAL,
             subject=own,
-            evidence=f"{ending.reason}: {ending.message}"
+            evidence=f"{ending.reason}{since(ending.last_transition_time)}: {ending.message}"
             + (f"; {meaning}" if meaning else "")
-            + since(ending.last_transition_time)
             + (f"; last failed pod: {last}" if last else ""),
             why="Kubernetes does not retry this Job.",
             command=f"kvestigate logs job/{own.name} -n {own.namespace}",
@@ -189,6 +188,35 @@ def _held_open(cluster: Cluster, job: Subject, pod: Pod) -> Iterator[Fault]:
 # CronJobs
 
 
+@rule("cronjob-failing", "The last run of a CronJob failed.", listings.CRON_JOBS, listings.JOBS)
+def failing_runs(cluster: Cluster) -> Iterator[Fault]:
+    newest = {
+        (job.metadata.namespace, owner.name): job
+        for job in sorted(cluster.of(listings.JOBS), key=_made)
+        if _has_ended(job)
+        for owner in job.metadata.owner_references
+        if owner.controller and owner.kind == "CronJob"
+    }
+    for cron_job in cluster.of(listings.CRON_JOBS):
+        own = subject_of("CronJob", cron_job.metadata)
+        job = newest.get((own.namespace, own.name))
+        ending = condition(job.status.conditions, "Failed") if job is not None else None
+        if job is None or ending is None or cron_job.spec.suspend:
+            continue
+        good = cron_job.status.last_successful_time
+        yield Fault(
+            severity=Severity.WARNING,
+            subject=own,
+            evidence=f"The last run, Job {job.metadata.name}, failed"
+            f"{since(ending.last_transition_time)}: {ending.reason}: {sentence(ending.message)} "
+            + (f"The last success was at {at(good)}." if good else "No run has succeeded."),
+            why="What the CronJob does has not been done since its last success.",
+            command=f"kvestigate logs job/{job.metadata.name} -n {own.namespace}",
+            since=ending.last_transition_time,
+            causes=(subject_of("Job", job.metadata),),
+        )
+
+
 @rule("cronjob-schedule", "The schedule of a CronJob never comes.", listings.CRON_JOBS)
 def bad_schedules(cluster: Cluster) -> Iterator[Fault]:
     for cron_job in cluster.of(listings.CRON_JOBS):
@@ -231,7 +259,7 @@ def _without_zone(schedule: str) -> str:
 def _zone(name: str) -> ZoneInfo | None:
     try:
         return ZoneInfo(name or "UTC")
-    except (OSError, ValueError):  # unknown, or not a name at all
+    except (KeyError, OSError, ValueError):  # unknown, or not a name at all
         return None
 
 
@@ -288,7 +316,7 @@ def _missed_evidence(
     elif cron_job.spec.starting_deadline_seconds is not None:
         text += f"; startingDeadlineSeconds is {cron_job.spec.starting_deadline_seconds}"
     else:
-        text += "; is kube-controller-manager running?"
+        text += "; the CronJob controller has not created a Job"
     return sentence(text)
 
 
@@ -341,4 +369,4 @@ def piling_up(cluster: Cluster) -> Iterator[Fault]:
         )
 
 
-RULES = (failed, failing, stuck, bad_schedules, missed_runs, piling_up)
+RULES = (failed, failing, stuck, failing_runs, bad_schedules, missed_runs, piling_up)

@@ -12,7 +12,6 @@ from kvestigate.health.pods import (
     at,
     container_of,
     describe,
-    ended,
     how_it_ended,
     logs,
     sentence,
@@ -40,6 +39,7 @@ _PROBE_PATIENCE = timedelta(minutes=1)
 _PROBE_KINDS = ("Readiness", "Startup", "Liveness")
 _NOT_RUN = ("StartError", "ContainerCannotRun")
 _UNHEALTHY = "Unhealthy"
+_OUT_OF_MEMORY = "OOMKilled"
 _SIGTERM, _SIGKILL = 143, 137
 
 
@@ -55,6 +55,8 @@ def crashing_containers(cluster: Cluster) -> tuple[tuple[Pod, CondensedContainer
 def crash_loops(cluster: Cluster) -> Iterator[Fault]:
     for pod, status in crashing_containers(cluster):
         last = status.last_state.terminated
+        if last is not None and last.reason == _OUT_OF_MEMORY:
+            continue  # for this there is a rule of its own
         ending = how_it_ended(last) if last else "unknown (the kubelet recorded none)"
         line = cluster.snapshot.last_log_lines.get(
             (pod.metadata.namespace, pod.metadata.name, status.name)
@@ -92,7 +94,7 @@ def _killed_by_probe(
     cluster: Cluster, pod: Pod, status: CondensedContainerStatus, last: TerminatedState | None
 ) -> str:
     """Of a container that was killed: the liveness or startup probe or the hook that failed."""
-    if last is not None and last.exit_code in (_SIGTERM, _SIGKILL) and last.reason != "OOMKilled":
+    if last is not None and last.exit_code in (_SIGTERM, _SIGKILL):
         answer = _probe_answer(cluster, pod, status.name, ("Liveness", "Startup"))
         if answer:
             return f"; the kubelet killed it: {answer}"
@@ -105,7 +107,7 @@ def out_of_memory(cluster: Cluster) -> Iterator[Fault]:
     """Not of a container that has run since for a day."""
     for pod, status in cluster.troubled:
         for state in (status.state.terminated, status.last_state.terminated):
-            if state is None or state.reason != "OOMKilled":
+            if state is None or state.reason != _OUT_OF_MEMORY:
                 continue
             runs = status.state.running is not None
             if runs and cluster.settled(state.finished_at, _MEMORY_LATELY):
@@ -132,6 +134,8 @@ def _memory_evidence(pod: Pod, status: CondensedContainerStatus, state: Terminat
     )
     when = f" at {at(state.finished_at)}" if state.finished_at else ""
     again = f" ({counted(status.restart_count, 'restart')})" if status.restart_count else ""
+    if status.state.waiting is not None:
+        again += f" and is in {status.state.waiting.reason}"
     return f"{titled(pod, status.name)} was OOM-killed{when}{again}: it {cause}."
 
 
@@ -296,7 +300,7 @@ def _restarts(cluster: Cluster, status: CondensedContainerStatus) -> bool:
     finished = last.finished_at if last is not None else None
     if status.restart_count >= _MANY:
         return not cluster.settled(finished, _LATELY)
-    fails = last is not None and last.exit_code != 0 and last.reason != "OOMKilled"
+    fails = last is not None and last.exit_code != 0 and last.reason != _OUT_OF_MEMORY
     return (
         status.restart_count > 1
         and fails
@@ -310,10 +314,11 @@ def ended_containers(cluster: Cluster) -> Iterator[Fault]:
     """In pods that go on without it, or that wait for its next start."""
     for pod, status in cluster.troubled:
         state = status.state.terminated
-        if pod.finished or pod.metadata.deletion_timestamp or state is None or not state.exit_code:
+        if state is None or not state.exit_code or state.reason == _OUT_OF_MEMORY:
             continue
-        if pod.status.phase == "Running" and ended(status) is state and state.reason != "OOMKilled":
-            stays = pod.spec.restart_policy == "Never"
+        stays = pod.spec.restart_policy == "Never"
+        again = stays or status.restart_count  # the first restart comes at once
+        if pod.status.phase == "Running" and again and not pod.metadata.deletion_timestamp:
             yield Fault(
                 severity=Severity.CRITICAL,
                 subject=subject(pod, status.name),

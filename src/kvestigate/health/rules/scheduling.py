@@ -92,9 +92,11 @@ def _kind_of(message: str) -> str:
 
 
 def _why(message: str) -> str:
-    if "persistentvolumeclaim" in message.lower():
+    parsed = verdict(message)
+    reasons = " ".join(words for _, words in parsed.reasons) if parsed else message
+    if "persistentvolumeclaim" in reasons.lower():
         return "The pod stays Pending until its PersistentVolumeClaim is bound."
-    if "resourceclaim" in message.lower() or "claims" in message:
+    if "resourceclaim" in reasons.lower() or "allocate all claims" in reasons:
         return "The pod stays Pending until its ResourceClaims can be allocated."
     return _STAYS
 
