@@ -87,8 +87,8 @@ OBJECTS: tuple[tuple[str, Object], ...] = (
 )
 
 FAULTS = {
-    ("crash-loop", "Pod", "crash"),
-    ("pending", "Pod", "huge"),
+    ("crash-loop", "Deployment", "crash"),
+    ("pending", "Deployment", "huge"),
     ("service-without-endpoints", "Service", "nobody"),
     ("ingress-backend", "Ingress", "front"),
     ("policy-selects-nothing", "NetworkPolicy", "idle"),

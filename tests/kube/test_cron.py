@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -148,3 +148,18 @@ def test_lists_of_numbers_mean_themselves(
     assert [schedule.months, schedule.weekdays] == fields[3:]
     assert not schedule.any_day
     assert not schedule.any_weekday
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("*/5 * * * *", datetime(2026, 3, 1, 12, 0, tzinfo=UTC)),
+        ("7 * * * *", datetime(2026, 3, 1, 11, 7, tzinfo=UTC)),
+        ("0 23 * * *", datetime(2026, 2, 28, 23, 0, tzinfo=UTC)),
+        ("0 0 29 2 *", datetime(2024, 2, 29, tzinfo=UTC)),
+        ("0 0 31 2 1", datetime(2026, 2, 23, tzinfo=UTC)),
+        ("0 0 31 2 *", None),
+    ],
+)
+def test_the_last_time_of_a_schedule(text: str, last: datetime | None) -> None:
+    assert cron.last_before(parsed(text), datetime(2026, 3, 1, 12, 3, tzinfo=UTC)) == last

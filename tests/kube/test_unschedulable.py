@@ -45,13 +45,62 @@ from kvestigate.kube.unschedulable import in_plain_words
             "0/1 nodes are available: 1 something new.",
             "no node fits: the only node: something new",
         ),
+        (
+            "0/3 nodes are available: 1 node(s) had taint {a: b}, that the pod didn't tolerate, "
+            "2 node(s) had volume node affinity conflict.",
+            "no node fits: 1 of 3 nodes has the taint a: b, which the pod does not tolerate; "
+            "2 of 3 nodes cannot reach the pod's volume",
+        ),
+        (
+            "0/2 nodes are available: 2 node(s) didn't match pod topology spread constraints "
+            "(missing required label).",
+            "no node fits: all 2 nodes have no label for the topology key",
+        ),
+        (
+            "0/4 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules, "
+            "1 node(s) didn't have free ports for the requested pod ports, 2 Too many pods.",
+            "no node fits: 1 of 4 nodes runs a pod whose anti-affinity excludes this pod; "
+            "1 of 4 nodes has the pod's host port in use; "
+            "2 of 4 nodes run the maximum number of pods",
+        ),
+        (
+            "0/3 nodes are available: 3 cannot allocate all claims. still not schedulable",
+            "no node fits: all 3 nodes have no free device for the pod's ResourceClaims",
+        ),
+        (
+            "0/3 nodes are available: waiting for dynamic resource controller to create the "
+            'resourceclaim "gpu".',
+            "the ResourceClaim gpu of the pod has not been created",
+        ),
+        (
+            '0/3 nodes are available: persistentvolumeclaim "data" is being deleted.',
+            "the pod mounts a PersistentVolumeClaim that is being deleted: data",
+        ),
+        (
+            "0/3 nodes are available: pod affinity terms conflict.",
+            "the terms of the pod's node affinity contradict each other",
+        ),
+        (
+            "0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to "
+            "preemptionPolicy=Never.",
+            "no node fits: all 2 nodes have too little free CPU. The pod's priority class forbids",
+        ),
+        (
+            "0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with "
+            "ReadWriteOncePod access mode already in-use by another pod.",
+            "no node fits: the only node cannot be used: another pod uses a ReadWriteOncePod",
+        ),
         ("", "no scheduler has tried to place the pod yet"),
     ],
 )
 def test_the_scheduler_in_plain_words(message: str, words: str) -> None:
     assert in_plain_words("Unschedulable", message).startswith(words)
-    assert "preemption" not in in_plain_words("Unschedulable", message)
+    assert "preemption:" not in in_plain_words("Unschedulable", message)
 
 
 def test_a_gate_is_named() -> None:
     assert "scheduling gate" in in_plain_words("SchedulingGated", "")
+
+
+def test_an_error_of_the_scheduler_is_quoted() -> None:
+    assert "scheduler failed" in in_plain_words("SchedulerError", "binding rejected")

@@ -139,12 +139,12 @@ def _nodes(cluster: Cluster, message: str) -> Iterator[Subject]:
 
 
 def _schedulers_at_work(cluster: Cluster) -> set[str]:
-    """The schedulers that have placed or judged a pod that is there."""
+    """The schedulers, beside the default one, that have placed or judged a pod that is there."""
     return {
-        pod.spec.scheduler_name or DEFAULT
+        pod.spec.scheduler_name
         for pod in cluster.pods
-        if (pod.spec.node_name and pod.spec.scheduler_name != DEFAULT)
-        or condition(pod.status.conditions, "PodScheduled") is not None
+        if pod.spec.scheduler_name not in ("", DEFAULT)
+        and (pod.spec.node_name or condition(pod.status.conditions, "PodScheduled") is not None)
     }
 
 
