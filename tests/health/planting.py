@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,13 @@ from typing import Any
 import yaml
 
 from kvestigate.client.api import Api
+from kvestigate.client.call import Selection
 from kvestigate.health.model import Finding
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 
 Object = dict[str, Any]
+_PATIENCE = 30.0
 BANK = Path(__file__).parent / "bank"
 
 
@@ -82,16 +85,31 @@ def _defined(given: Object) -> dict[str, Resource]:
 
 
 async def _step(api: Api, case: Case, step: Object, custom: dict[str, Resource]) -> None:
-    verb = next(verb for verb in ("status", "patch", "delete") if verb in step)
+    verb = next(verb for verb in ("status", "patch", "delete", "wait") if verb in step)
     kind, _, name = step[verb].partition("/")
     resource = custom.get(kind) or builtins.resource(kind)
     namespace = step.get("namespace", case.namespace) if resource.namespaced else None
+    if verb == "wait":
+        await _until(api, resource, name, namespace, step["status-has"])
+        return
     if verb == "delete":
         await api.delete(resource, name, namespace=namespace)
         return
     body = {"status": step["body"]} if verb == "status" else step["body"]
     subresource = "status" if verb == "status" else ""
     await api.patch(resource, name, body, namespace=namespace, subresource=subresource)
+
+
+async def _until(
+    api: Api, resource: Resource, name: str, namespace: str | None, wanted: Object
+) -> None:
+    """Returns once the status has these values."""
+    chosen = Selection(namespace, fields=f"metadata.name={name}")
+    async with asyncio.timeout(_PATIENCE), api.watch(resource, chosen, type=Object) as events:
+        async for event in events:
+            status = event.object.get("status") or {}
+            if all(status.get(key) == value for key, value in wanted.items()):
+                return
 
 
 def naming(case: Case, findings: Sequence[Finding]) -> list[Finding]:

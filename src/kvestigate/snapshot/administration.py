@@ -173,9 +173,6 @@ class CustomStatus(View, frozen=True):
     health: str = ""
     """`status.health.status`, as Argo CD writes it."""
     message: str = ""
-    listeners: Any = None
-    parents: Any = None
-    """Lists of the Gateway API stay as they are: other kinds give these names other shapes."""
 
 
 class CustomObject(View, frozen=True):
@@ -202,18 +199,18 @@ class UncheckedObject(View, frozen=True):
 def as_custom_object(unchecked: UncheckedObject) -> CustomObject:
     """Keeps what looks like a condition; the rest of spec and status is dropped."""
     spec, status = _mapping(unchecked.spec), _mapping(unchecked.status)
+    parents = [parent.get("conditions") for parent in _mappings(status.get("parents"))]
+    written = [status.get("conditions"), *parents]
     return CustomObject(
         unchecked.api_version,
         unchecked.kind,
         unchecked.metadata,
         any(spec.get(name) is True for name in ("suspend", "suspended", "paused")),
         CustomStatus(
-            tuple(_condition(one) for one in _mappings(status.get("conditions"))),
+            tuple(_condition(one) for part in written for one in _mappings(part)),
             _text(status.get("phase")) or _text(status.get("state")),
             _text(_mapping(status.get("health")).get("status")),
             _text(status.get("message")) or _text(_mapping(status.get("health")).get("message")),
-            status.get("listeners"),
-            status.get("parents"),
         ),
     )
 

@@ -223,7 +223,10 @@ def _unavailable(cluster: Cluster, state: _State) -> Iterator[Fault]:
         else "No pod does the work of this workload.",
         command=f"kubectl -n {state.meta.namespace} describe {kind} {name}",
         since=begin,
-        causes=tuple(subject_of("Pod", pod.metadata) for pod in waiting),
+        # Another rule says more of pods that cannot be created, with the same subject.
+        causes=(state.subject,)
+        if refused
+        else tuple(subject_of("Pod", pod.metadata) for pod in waiting),
         only_as_effect=not refused and not cluster.settled(begin, within),
     )
 
