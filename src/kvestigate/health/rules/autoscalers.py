@@ -152,7 +152,7 @@ def _apis(scaler: Autoscaler) -> Iterator[Subject]:
 
 
 def _without_request(cluster: Cluster, scaler: Autoscaler) -> str:
-    """Which containers have no request that a utilization could be a share of."""
+    """Which containers do not exist, or have no request that a utilization is a share of."""
     listing, target = _SCALABLE.get(_target(scaler).kind), _target(scaler)
     workload = cluster.find(listing, target.name, target.namespace) if listing else None
     if workload is None or not workload.spec.replicas:
@@ -162,6 +162,9 @@ def _without_request(cluster: Cluster, scaler: Autoscaler) -> str:
         source = _share_of_requests(metric)
         if source is None:
             continue
+        names = [container.name for container in spec.containers]
+        if source.container and source.container not in names:
+            return f"{target} has no container {source.container}; it has {listed(names)}."
         bare = [
             container.name
             for container in spec.containers
