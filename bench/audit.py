@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.frame import BenchFailed, Contender, Result, race
-from bench.population import namespace, populate, workload
+from bench.population import namespace, pod_name, populate, workload
 from bench.settings import Settings
 from bench.stocked import StockedPlane
 from bench.versions import versions
@@ -26,6 +26,8 @@ from tests.upstream.judge import Judge
 _LARGER = 5
 """A plane is given so many times what the real server is given, which takes it too long."""
 _WORKLOADS = 400
+_EVENTS = 5_000
+"""Warnings about pods; an audit reads no more."""
 _PEERS_RUNS = 3
 """Of those that take half a minute each on the real server."""
 _PEERS_PATIENCE = 420.0
@@ -60,7 +62,8 @@ def _on_kubernetes(settings: Settings, directory: Path) -> Result:
         with _filling(settings, nodes, pods):
             populate(cluster, nodes=nodes, pods=pods)
             everywhere(cluster, _WORKLOADS, _create_workload)
-        where = "a real kube-apiserver"
+            everywhere(cluster, _EVENTS, _create_event)
+        where = f"a real kube-apiserver, with {_EVENTS} Events"
         return _race(cluster.admin_kubeconfig(), where, nodes, pods, _PEERS_RUNS, settings)
 
 
@@ -145,3 +148,20 @@ def _create_workload(judge: Judge, index: int) -> None:
     made = workload(index)
     judge.post(f"/apis/apps/v1/{where}/deployments", made["deployments"])
     judge.post(f"/api/v1/{where}/services", made["services"])
+
+
+def _create_event(judge: Judge, index: int) -> None:
+    own = namespace(index)
+    about = {"apiVersion": "v1", "kind": "Pod", "namespace": own, "name": pod_name(index)}
+    body = {
+        "metadata": {"name": f"{pod_name(index)}.1", "namespace": own},
+        "involvedObject": about,
+        "type": "Warning",
+        "reason": "Unhealthy",
+        "message": "Readiness probe failed: HTTP probe failed with statuscode: 503",
+        "count": 3,
+        "firstTimestamp": "2026-01-05T08:00:00Z",
+        "lastTimestamp": "2026-01-05T08:10:00Z",
+        "source": {"component": "kubelet"},
+    }
+    judge.post(f"/api/v1/namespaces/{own}/events", body)

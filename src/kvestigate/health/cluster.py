@@ -50,6 +50,8 @@ class Cluster:
         self.snapshot = snapshot
         self.now = snapshot.captured_at
         self._named: dict[Source[Any], dict[tuple[str, str], Any]] = {}
+        self._topmost_of: dict[tuple[str, str, str], Subject] = {}
+        """Kind, name and namespace of a pod's owner -> the workload that the pod belongs to."""
 
     def of(self, source: Source[T]) -> tuple[T, ...]:
         """All that was read of it; nothing if it could not be read or was not asked for."""
@@ -119,7 +121,10 @@ class Cluster:
         namespace = pod.metadata.namespace
         for owner in pod.metadata.owner_references:
             if owner.controller:
-                return self._topmost(owner.kind, owner.name, namespace, pod.metadata.labels)
+                key = (owner.kind, owner.name, namespace)
+                if key not in self._topmost_of:
+                    self._topmost_of[key] = self._topmost(*key, pod.metadata.labels)
+                return self._topmost_of[key]
         return Subject("Pod", pod.metadata.name, namespace)
 
     def _topmost(self, kind: str, name: str, namespace: str, labels: dict[str, str]) -> Subject:

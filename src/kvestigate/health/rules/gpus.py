@@ -159,10 +159,7 @@ def idle_by_cpu(cluster: Cluster) -> Iterator[Fault]:
         if pod.containers
     }
     idle: dict[Subject, _Idle] = {}
-    pods: Counter[Subject] = Counter()
     for pod in cluster.of(listings.PODS):
-        if not pod.finished:
-            pods[cluster.workload(pod)] += 1
         key = (pod.metadata.namespace, pod.metadata.name)
         if pod.status.phase != "Running" or used.get(key, _IDLE_MILLIS) >= _IDLE_MILLIS:
             continue
@@ -170,10 +167,11 @@ def idle_by_cpu(cluster: Cluster) -> Iterator[Fault]:
         if gpus:
             idle.setdefault(cluster.workload(pod), _Idle()).add(gpus)
     for owner, held in _largest_first(idle):
+        pods = sum(not pod.finished for pod in cluster.pods_of(owner))
         yield _finding(
             owner,
             Severity.INFO,
-            f"{held.holds(pods[owner])} at less than {_IDLE_MILLIS}m CPU per pod. "
+            f"{held.holds(pods)} at less than {_IDLE_MILLIS}m CPU per pod. "
             "GPU utilization: unknown (no GPU exporter answered).",
         )
 
