@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 
 from kvestigate.health.cluster import Cluster, subject_of
 from kvestigate.health.model import Fault, Profile, Subject
@@ -27,6 +28,8 @@ _PRESENT = {
 """Labels of nodes with GPUs -> the resource that their device plugin offers."""
 _NO_DEVICES = {"", "none", "void"}
 _PLUGINS = ("nvidia-device-plugin", "amdgpu-device-plugin", "amd-gpu-device-plugin", "intel-gpu")
+_INSTALLING = timedelta(minutes=10)
+_REPORTING = timedelta(minutes=1)
 _DEVICES = ("/dev/nvidia", "/dev/dri", "/dev/kfd")
 
 
@@ -68,19 +71,19 @@ def _unhealthy(node: Node) -> str:
 def _missing(cluster: Cluster, node: Node) -> str:
     """By the labels of the GPU feature discovery, of nodes whose GPUs are not divided."""
     labels, have = node.metadata.labels, gpus_only(amounts(node.status.capacity))
-    born = node.metadata.creation_timestamp
-    if (born is not None and not cluster.settled(born)) or _by_claims(cluster, node):
+    # A driver may be installed for minutes, but only if somebody is there to do it.
+    plugins = bool(_plugins(cluster)) or not cluster.knows(listings.DAEMON_SETS)
+    patience = _INSTALLING if plugins and not any(have.values()) else _REPORTING
+    if not _is_old(cluster, node.metadata.creation_timestamp, patience) or _by_claims(
+        cluster, node
+    ):
         return ""
     if not any(have.values()):
         label = next((label for label in _PRESENT if labels.get(label, "false") != "false"), "")
         if not label:
             return ""
         count = labels.get(_COUNT, "")
-        plugin = (
-            ""
-            if _plugins(cluster) or not cluster.knows(listings.DAEMON_SETS)
-            else (" No DaemonSet of a device plugin exists.")
-        )
+        plugin = "" if plugins else " No DaemonSet of a device plugin exists."
         return (
             f"The node has {count or 'some'} GPUs by its label {label}, but offers no "
             f"{_PRESENT[label]}: its device plugin or driver does not run.{plugin}"
@@ -95,6 +98,10 @@ def _missing(cluster: Cluster, node: Node) -> str:
         if physical > offered:
             return f"The node has {physical} GPUs by its label {_COUNT}, but offers {offered}."
     return ""
+
+
+def _is_old(cluster: Cluster, born: datetime | None, patience: timedelta) -> bool:
+    return born is None or cluster.settled(born, patience)
 
 
 def _by_claims(cluster: Cluster, node: Node) -> bool:
@@ -137,9 +144,9 @@ def plugins_without_pods(cluster: Cluster) -> Iterator[Fault]:
         if any(node.metadata.labels.get(label, "false") != "false" for label in _PRESENT)
     ]
     for one in cluster.of(listings.DAEMON_SETS):
-        born = one.metadata.creation_timestamp
-        young = born is not None and not cluster.settled(born)
-        if not _is_plugin(one) or not nodes or one.status.desired_number_scheduled or young:
+        if not _is_plugin(one) or not nodes or one.status.desired_number_scheduled:
+            continue
+        if not _is_old(cluster, one.metadata.creation_timestamp, _REPORTING):
             continue
         yield Fault(
             severity=Severity.CRITICAL,

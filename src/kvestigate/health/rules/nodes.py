@@ -32,6 +32,7 @@ _SILENT = timedelta(minutes=5)
 """A kubelet renews its lease every 10 seconds."""
 _JOINING = timedelta(minutes=2)
 """How long a new node may take to report for the first time."""
+_INITIALIZING = timedelta(minutes=1)
 _OWN = "node.kubernetes.io/"
 """Taints that Kubernetes sets and removes itself."""
 _UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
@@ -207,7 +208,9 @@ def taints(cluster: Cluster) -> Iterator[Fault]:
 def _own_taint(cluster: Cluster, node: Node, taint: Taint) -> str:
     """What is wrong with a taint that another program should have removed."""
     ready = condition(node.status.conditions, "Ready")
-    if taint.key == _UNINITIALIZED and cluster.settled(node.metadata.creation_timestamp):
+    if taint.key == _UNINITIALIZED and cluster.settled(
+        node.metadata.creation_timestamp, _INITIALIZING
+    ):
         return "The cloud controller manager has not initialized the node."
     if taint.key == _OUT_OF_SERVICE and ready is not None and ready.status == "True":
         return "The node is ready again; somebody set this taint by hand and did not remove it."
