@@ -487,3 +487,42 @@ def test_a_fenced_run_learns_nothing_of_what_it_may_not_see(
         place.marker, fencing=next(it for it in Fencing if it is not Fencing.NONE)
     )
     assert "no such program" not in launch_script(Launching(options, fenced, ()))
+
+
+LARGE_RUNS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
+    "a long argument": (("a" * 99_000,), {}),
+    "many arguments": (("a",) * 19_000, {}),
+    "control characters": (("\x01" * 16_000,), {}),
+    "a long value": ((), {"LONG": "a" * 99_000}),
+    "many values": ((), {f"V{number}": "a" * 490 for number in range(999)}),
+    "long names": ((), {f"{'N' * 99}{number:02}": "" for number in range(90)}),
+}
+
+
+@pytest.mark.parametrize("case", LARGE_RUNS)
+def test_the_largest_run_that_is_accepted_starts(place: Place, case: str) -> None:
+    more, env = LARGE_RUNS[case]
+    place.start("sh", "-c", "echo $#", "sh", *more, env=env)
+    place.wait()
+    assert place.log() == f"{len(more)}\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("command", "env", "where"),
+    [
+        (("a" * 101_000,), {}, "command"),
+        (("a",) * 26_000, {}, "command"),
+        (("\x01" * 17_000,), {}, "command"),
+        (("a",), {"LONG": "a" * 101_000}, "env.LONG"),
+        (("a",), {f"V{number}": "a" * 90_000 for number in range(6)}, "env"),
+        (("a",), {f"V{number}": "" for number in range(1_001)}, "env"),
+        (("a",), {"N" * 10_001: ""}, "env"),
+    ],
+)
+def test_what_no_host_could_start_is_refused(
+    command: tuple[str, ...], env: dict[str, str], where: str
+) -> None:
+    spec = WorkspaceSpec("w", "n", storage=StorageSpec(StorageMode.DISK))
+    with pytest.raises(InputError) as caught:
+        RunOptions(spec, "t", command, env=env)
+    assert caught.value.where == where

@@ -6,7 +6,9 @@ accepted is narrow, besides being quoted.
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping, Sequence
 
 from kvestigate.errors import InputError
 
@@ -23,6 +25,9 @@ _PART = re.compile(r"[A-Za-z0-9._+@=,-]+", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _KERNEL = ("proc", "sys", "dev")
 _LONGEST_PATH = 1024
+_LONGEST_READ = 3_000
+_LONGEST_PART = 255
+"""Bytes. Linux has no longer names, and no paths of more than 4096 with the workspace's own."""
 
 _OURS = {
     "CUDA_VISIBLE_DEVICES": "say which GPUs with --gpu, so that they are bound by UUID",
@@ -95,6 +100,9 @@ def check_subdir(subdir: str, where: str = "subdir") -> str:
 
 def check_path(path: str) -> str:
     """Something inside a workspace to read: any characters, no way out."""
+    data = _bytes(check_word(path, "path"))
+    if len(data) > _LONGEST_READ or any(len(part) > _LONGEST_PART for part in data.split(b"/")):
+        raise InputError(f"{path[:60]!r}... is too long for a path", where="path")
     if not path or path.startswith("/") or "\0" in path or ".." in path.split("/"):
         raise InputError(
             f"{path!r} is not a path inside a workspace",
@@ -125,6 +133,43 @@ def check_word(word: str, where: str) -> str:
     except UnicodeEncodeError:
         raise InputError(f"{word[:60]!r} cannot be written as UTF-8", where=where) from None
     return word
+
+
+_LONGEST_COMMAND = 100_000
+_LONGEST_VALUE = 100_000
+_LARGEST_ENVIRONMENT = 500_000
+_LONGEST_NAMES = 10_000
+_MOST_VARIABLES = 1_000
+"""Bytes. Linux takes no argument and no variable of more than 128 KiB, nor 2 MiB of all together;
+a run has its command in one argument besides, as JSON, and all names of its variables in another,
+three times."""
+
+
+def check_amount(command: Sequence[str], env: Mapping[str, str]) -> None:
+    """InputError if a host could not start a command of this length with these variables."""
+    shown = [_bytes(word).decode("utf-8", "replace") for word in command]
+    if len(json.dumps(shown, ensure_ascii=False).encode()) > _LONGEST_COMMAND:
+        raise InputError(
+            f"is longer than {_LONGEST_COMMAND:,} bytes",
+            where="command",
+            hint="send long texts as files, with workspace sync",
+        )
+    sizes = {name: len(_bytes(value)) for name, value in env.items()}
+    for name, size in sizes.items():
+        if size > _LONGEST_VALUE:
+            raise InputError(f"is longer than {_LONGEST_VALUE:,} bytes", where=f"env.{name}")
+    if sum(sizes.values()) > _LARGEST_ENVIRONMENT:
+        raise InputError(f"is larger than {_LARGEST_ENVIRONMENT:,} bytes", where="env")
+    if sum(map(len, sizes)) > _LONGEST_NAMES or len(sizes) > _MOST_VARIABLES:
+        raise InputError(
+            f"has more than {_MOST_VARIABLES:,} variables, or names of more than "
+            f"{_LONGEST_NAMES:,} bytes",
+            where="env",
+        )
+
+
+def _bytes(word: str) -> bytes:
+    return word.encode("utf-8", "surrogateescape")
 
 
 def _plain(part: str) -> bool:

@@ -123,6 +123,7 @@ class RunOptions:
             names.check_word(word, "command")
         for name, value in self.env.items():
             names.check_word(value, f"env.{names.check_variable(name)}")
+        names.check_amount(self.command, self.env)
         if len(set(self.gpus)) != len(self.gpus):
             raise InputError(f"{list(self.gpus)} names the same GPU twice", where="gpus")
 

@@ -95,6 +95,34 @@ async def test_what_is_too_much_is_refused_at_once(syncing: Front, case: str) ->
     assert answer.status_code == status, answer.text
 
 
+LONG: dict[str, tuple[str, dict[str, Any]]] = {
+    "argument": ("workspace.run", {"tag": "t", "command": ["a" * 200_000]}),
+    "command": ("workspace.run", {"tag": "t", "command": ["a" * 300] * 1_000}),
+    "control characters": ("workspace.run", {"tag": "t", "command": ["\x01" * 30_000]}),
+    "variable": ("workspace.run", {"tag": "t", "command": ["a"], "env": {"A": "a" * 200_000}}),
+    "variable's name": ("workspace.run", {"tag": "t", "command": ["a"], "env": {"A" * 99_999: ""}}),
+    "variables": (
+        "workspace.run",
+        {"tag": "t", "command": ["a"], "env": {f"A{number}": "" for number in range(2_000)}},
+    ),
+    "tag": ("workspace.run", {"tag": "t" * 99_999, "command": ["a"]}),
+    "path": ("workspace.fetch", {"path": "a/" * 50_000 + "a"}),
+    "part of a path": ("workspace.fetch", {"path": "a" * 256}),
+    "path of surrogates": ("workspace.fetch", {"path": "\udcff" * 2_000}),
+}
+
+
+@pytest.mark.parametrize("case", LONG)
+async def test_what_no_host_could_do_is_refused_and_no_failure(
+    document: Document, access: Access, case: str
+) -> None:
+    operation, parameters = LONG[case]
+    document = changed("operations.allow", [operation], document)
+    async with fronted(document, access) as front:
+        answer = await front.call(operation, {"workspace": WORKSPACE, **parameters})
+    assert answer.status_code in (400, 422), answer.text[:300]
+
+
 async def test_a_refusal_does_not_repeat_all_that_was_sent(syncing: Front) -> None:
     sent = {"workspace": WORKSPACE, "archive": "", "subdir": "a" * 900_000}
     answer = await syncing.call("workspace.sync", sent)
