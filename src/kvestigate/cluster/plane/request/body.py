@@ -266,7 +266,7 @@ def _json(data: bytes, kind: Kind) -> tuple[Any, Repeated]:
         raise _unrecognized(kind, data, why) from None
 
 
-MOST_VALUES = 100_000
+MOST_VALUES = 120_000
 """Values of a body in JSON: the decoder cannot be interrupted."""
 
 
