@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kvestigate.health.cluster import Cluster
+from kvestigate.health.cluster import Cluster, condition
 from kvestigate.health.model import Subject
 from kvestigate.kube.views.pods import TerminatedState
 from kvestigate.snapshot import listings
@@ -24,6 +24,8 @@ _CODES = {
     126: "the command was found but cannot be executed",
     127: "the command was not found",
 }
+_LONGEST = 1000
+"""Characters of a message that are quoted; kubelets write at most this many, others may not."""
 _SIGNALLED = 128
 """A program that signal N ended has the exit code 128 + N."""
 
@@ -48,6 +50,18 @@ def since(moment: datetime | None) -> str:
 
 def at(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def unready_since(pod: Pod) -> datetime | None:
+    """When the pod was last ready, or was first seen not to be."""
+    ready = condition(pod.status.conditions, "Ready")
+    return ready.last_transition_time if ready is not None else None
+
+
+def quoted(message: str) -> str:
+    """What somebody wrote, short enough to be searched and shown."""
+    text = message.strip()
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def sentence(text: str) -> str:
@@ -83,7 +97,7 @@ def how_it_ended(state: TerminatedState) -> str:
     """`exit code 1 (Error)`, with what the code means and the termination message."""
     how = f"killed by signal {state.signal}" if state.signal else f"exit code {state.exit_code}"
     reason = f" ({state.reason})" if state.reason else ""
-    meaning, message = meaning_of(state), state.message.strip()
+    meaning, message = meaning_of(state), quoted(state.message)
     return (
         f"{how}{reason}" + (f", {meaning}" if meaning else "") + (f": {message}" if message else "")
     )

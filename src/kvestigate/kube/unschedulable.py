@@ -139,6 +139,8 @@ _EVERYWHERE: tuple[tuple[str, str], ...] = (
         "the terms of the pod's node affinity contradict each other: no node can match them",
     ),
 )
+_LONGEST = 4000
+"""Characters of a message that are read: anybody who may write a status may write more."""
 _NEVER_PREEMPTS = "not eligible due to preemptionPolicy=Never"
 
 _SINGULAR = {"are": "is", "do": "does", "have": "has", "run": "runs"}
@@ -158,7 +160,7 @@ class Verdict:
 
 def verdict(message: str) -> Verdict | None:
     """None for what is not a count of nodes."""
-    head = _HEAD.match(message.strip())
+    head = _HEAD.match(message[:_LONGEST].strip())
     if head is None:
         return None
     parts = [part for part in re.split(r"[,.] (?=\d)", head[2]) if part.strip()]
@@ -177,7 +179,7 @@ def in_plain_words(reason: str, message: str) -> str:
     if reason == "SchedulingGated":
         return "a scheduling gate holds the pod back; whoever set the gate must remove it"
     for pattern, meaning in _EVERYWHERE:
-        match = re.search(pattern, message)
+        match = re.search(pattern, message[:_LONGEST])
         if match:
             return meaning.format(what=match[1] if match.groups() else "")
     if not message:

@@ -14,7 +14,7 @@ from typing import Any
 
 from kvestigate.health.cluster import Cluster, condition, subject_of
 from kvestigate.health.model import Fault, Subject
-from kvestigate.health.pods import sentence, since
+from kvestigate.health.pods import quoted, sentence, since
 from kvestigate.health.rule import rule
 from kvestigate.kube.views.meta import CondensedMetadata
 from kvestigate.render.severity import Severity
@@ -94,15 +94,12 @@ def _by_condition(cluster: Cluster) -> Iterator[_Failure]:
         for workload in cluster.of(listing):
             conditions = workload.status.conditions
             failed = condition(conditions, "ReplicaFailure")
-            stuck = condition(conditions, "Progressing") if kind == "Deployment" else None
-            if failed is not None and failed.status == "True" and failed.reason != "FailedDelete":
-                yield _Failure(
-                    _owner(kind, workload.metadata), failed.message, failed.last_transition_time
-                )
-            elif stuck is not None and stuck.reason == "ReplicaSetCreateError":
-                yield _Failure(
-                    _owner(kind, workload.metadata), stuck.message, stuck.last_transition_time
-                )
+            if failed is None or failed.status != "True" or failed.reason == "FailedDelete":
+                failed = condition(conditions, "Progressing")
+                if failed is None or failed.reason != "ReplicaSetCreateError":
+                    continue
+            owner = _owner(kind, workload.metadata)
+            yield _Failure(owner, quoted(failed.message), failed.last_transition_time)
 
 
 def _by_event(cluster: Cluster) -> Iterator[_Failure]:
@@ -114,7 +111,7 @@ def _by_event(cluster: Cluster) -> Iterator[_Failure]:
             newest = events[0]
             if not cluster.settled(newest.last_seen, _RECENT):
                 first = newest.first_timestamp or newest.event_time or newest.last_seen
-                yield _Failure(_owner(kind, workload.metadata), newest.message, first)
+                yield _Failure(_owner(kind, workload.metadata), quoted(newest.message), first)
 
 
 def _owner(kind: str, meta: CondensedMetadata) -> Subject:
@@ -286,7 +283,7 @@ def _said(text: str) -> Callable[[Cluster, str, re.Match[str]], _Cause]:
 _Told = Callable[[Cluster, str, re.Match[str]], _Cause]
 _CAUSES: tuple[tuple[str, _Told], ...] = (
     (
-        r"exceeded quota: ([^,]+), requested: (.+?), used: (.+?), limited: (\S+(?:,\S+)*)",
+        r"exceeded quota: ([^,]+), requested: (.+?), used: (.+?), limited: (\S+)",
         _quota,
     ),
     (r"failed quota: ([^:]+): must specify ([^;]+?)(?: for: .*)?(?:;|$)", _unspecified),

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from kvestigate.errors import InputError
 from kvestigate.health.cluster import Cluster, condition, subject_of
 from kvestigate.health.model import Fault, Subject
-from kvestigate.health.pods import at, how_it_ended, logs, sentence, since, subject
+from kvestigate.health.pods import at, how_it_ended, logs, quoted, sentence, since, subject
 from kvestigate.health.rule import rule
 from kvestigate.kube import cron
 from kvestigate.render.human import counted
@@ -48,15 +48,16 @@ def failed(cluster: Cluster) -> Iterator[Fault]:
             continue
         last = _last_end(pods.get(own, ()))
         meaning = _MEANINGS.get(ending.reason, "")
+        begun, message = ending.last_transition_time, quoted(ending.message)
         yield Fault(
             severity=Severity.CRITICAL,
             subject=own,
-            evidence=f"{ending.reason}{since(ending.last_transition_time)}: {ending.message}"
+            evidence=f"{ending.reason}{since(begun)}: {message}"
             + (f"; {meaning}" if meaning else "")
             + (f"; last failed pod: {last}" if last else ""),
             why="Kubernetes does not retry this Job.",
             command=f"kvestigate logs job/{own.name} -n {own.namespace}",
-            since=ending.last_transition_time,
+            since=begun,
             causes=tuple(subject(pod) for pod in pods.get(own, ())),
         )
 
@@ -204,11 +205,12 @@ def failing_runs(cluster: Cluster) -> Iterator[Fault]:
         if job is None or ending is None or cron_job.spec.suspend:
             continue
         good = cron_job.status.last_successful_time
+        message = sentence(quoted(ending.message))
         yield Fault(
             severity=Severity.WARNING,
             subject=own,
             evidence=f"The last run, Job {job.metadata.name}, failed"
-            f"{since(ending.last_transition_time)}: {ending.reason}: {sentence(ending.message)} "
+            f"{since(ending.last_transition_time)}: {ending.reason}: {message} "
             + (f"The last success was at {at(good)}." if good else "No run has succeeded."),
             why="What the CronJob does has not been done since its last success.",
             command=f"kvestigate logs job/{job.metadata.name} -n {own.namespace}",
@@ -247,7 +249,7 @@ def _problem(cluster: Cluster, cron_job: CronJob) -> str:
     if isinstance(schedule, cron.Cron) and cron.last_before(schedule, cluster.now) is None:
         return f'schedule "{spec.schedule}" matches no date'
     events = cluster.events(subject_of("CronJob", cron_job.metadata), *_UNREADABLE)
-    return f"{events[0].reason}: {events[0].message}" if events else ""
+    return f"{events[0].reason}: {quoted(events[0].message)}" if events else ""
 
 
 def _without_zone(schedule: str) -> str:
@@ -292,7 +294,7 @@ def missed_runs(cluster: Cluster) -> Iterator[Fault]:
         yield Fault(
             severity=Severity.CRITICAL,
             subject=own,
-            evidence=_missed_evidence(cron_job, run, told.message if told else "", held),
+            evidence=_missed_evidence(cron_job, run, quoted(told.message) if told else "", held),
             why="What the CronJob does has not been done since its last run.",
             command=f"kvestigate describe cronjob {own.name} -n {own.namespace}",
             since=last,

@@ -13,10 +13,12 @@ from kvestigate.health.pods import (
     has_controller,
     how_it_ended,
     logs,
+    quoted,
     sentence,
     since,
     subject,
     troubled_node,
+    unready_since,
 )
 from kvestigate.health.rule import rule
 from kvestigate.render.severity import Severity
@@ -50,16 +52,16 @@ def evicted(cluster: Cluster) -> Iterator[Fault]:
         if pod.status.phase != "Failed" or pod.status.reason != _EVICTED:
             continue
         replaced = has_controller(pod)
-        message = pod.status.message.strip()
+        message = quoted(pod.status.message)
         yield Fault(
             severity=Severity.WARNING if replaced else Severity.CRITICAL,
             subject=subject(pod),
-            evidence=f"Evicted from {pod.spec.node_name or 'its node'}: "
+            evidence=f"Evicted from {pod.spec.node_name or 'its node'}{since(unready_since(pod))}: "
             + (sentence(message) if message else "the kubelet gives no reason."),
             why="The node ran out of a resource or the pod used more than its limit. "
             + ("The pod object is left over." if replaced else "No controller replaces the pod."),
             command=describe(pod),
-            since=pod.metadata.creation_timestamp,
+            since=unready_since(pod),
             alike=_lacking(message),
         )
 
@@ -85,21 +87,22 @@ def failed(cluster: Cluster) -> Iterator[Fault]:
         if replaced and (pod.status.reason in _PLANNED or not pod.status.reason):
             continue
         container, ending = _end(pod)
+        begun = unready_since(pod)
         yield Fault(
             severity=Severity.WARNING if replaced else Severity.CRITICAL,
             subject=subject(pod),
-            evidence=f"{pod.status.phase}: {sentence(ending or _said(pod))}",
+            evidence=f"{pod.status.phase}{since(begun)}: {sentence(ending or _said(pod))}",
             why=_REJECTED
             if replaced
             else "No controller replaces the pod, and its restart policy does not restart it.",
             command=logs(pod, container, previous=False) if container else describe(pod),
-            since=pod.metadata.creation_timestamp,
+            since=begun,
             alike=pod.status.reason,
         )
 
 
 def _said(pod: Pod) -> str:
-    reason, message = pod.status.reason, pod.status.message.strip()
+    reason, message = pod.status.reason, quoted(pod.status.message)
     meaning = _REASONS.get(reason, "")
     parts = [part for part in (meaning, f"{reason}: {message}" if message else reason) if part]
     return ". ".join(parts) or "the reason is unknown"

@@ -64,6 +64,7 @@ class _Missing:
     listings.PODS,
     uses=(
         *KINDS.values(),
+        listings.NAMESPACES,
         listings.DEPLOYMENTS,
         listings.REPLICA_SETS,
         listings.REPLICATION_CONTROLLERS,
@@ -99,13 +100,19 @@ def _of_pods(cluster: Cluster, absent: dict[Subject, _Missing]) -> None:
 
 def _of_templates(cluster: Cluster, absent: dict[Subject, _Missing]) -> None:
     for user, spec in cluster.templates():
-        if user.kind == "Pod":
+        if user.kind == "Pod" or _is_going(cluster, user.namespace):
             continue
         for reference in missing(cluster, spec, user.namespace):
             waiting = user.kind != "CronJob" and not any(
                 not pod.finished for pod in cluster.pods_of(user)
             )
             absent.setdefault(reference.subject, _Missing()).add(user, reference, waiting, None)
+
+
+def _is_going(cluster: Cluster, namespace: str) -> bool:
+    """A namespace that is deleted loses its objects in any order."""
+    known = cluster.find(listings.NAMESPACES, namespace)
+    return known is not None and known.metadata.deletion_timestamp is not None
 
 
 def _waits(pod: Pod) -> bool:

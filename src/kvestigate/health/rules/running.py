@@ -14,6 +14,7 @@ from kvestigate.health.pods import (
     describe,
     how_it_ended,
     logs,
+    quoted,
     sentence,
     since,
     subject,
@@ -80,7 +81,7 @@ def _why_it_ends(last: TerminatedState | None) -> str:
     if last is None:
         return "The container exits right after start; Kubernetes restarts it with growing delays."
     if last.reason in _NOT_RUN:
-        cause = why_not_created(last.message)
+        cause = why_not_created(quoted(last.message))
         return "The container cannot be started" + (f": {cause}." if cause else ".")
     if last.exit_code == 0:
         return (
@@ -99,7 +100,7 @@ def _killed_by_probe(
         if answer:
             return f"; the kubelet killed it: {answer}"
     hooks = cluster.events(subject(pod), "FailedPostStartHook")
-    return f"; its postStart hook fails: {hooks[0].message}" if hooks else ""
+    return f"; its postStart hook fails: {quoted(hooks[0].message)}" if hooks else ""
 
 
 @rule("out-of-memory", "A container was OOM-killed.", listings.PODS)
@@ -225,7 +226,7 @@ def _probe_answer(cluster: Cluster, pod: Pod, container: str, kinds: Sequence[st
             continue
         probes = container_of(pod, container)
         probe: Probe | None = getattr(probes, f"{kind.lower()}_probe")
-        answer = re.sub(r"^\w+ probe (?:failed|errored)[^:]*: ", "", event.message).strip()
+        answer = re.sub(r"^\w+ probe (?:failed|errored)[^:]*: ", "", quoted(event.message))
         how = f" ({_described(probe)})" if probe is not None else ""
         return f"its {kind.lower()} probe{how} fails: {answer}"
     return ""

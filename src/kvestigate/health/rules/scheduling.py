@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from kvestigate.health.cluster import Cluster, condition
 from kvestigate.health.model import Fault, Subject
 from kvestigate.health.placement import Placement
-from kvestigate.health.pods import describe, sentence, since, subject
+from kvestigate.health.pods import describe, quoted, sentence, since, subject
 from kvestigate.health.references import CLAIM, missing
 from kvestigate.health.rule import rule
 from kvestigate.kube.unschedulable import in_plain_words, verdict
@@ -66,22 +66,23 @@ def _gated(pod: Pod, judged: Condition) -> Fault:
 
 
 def _unschedulable(cluster: Cluster, placement: Placement, pod: Pod, judged: Condition) -> Fault:
-    words = in_plain_words(judged.reason, judged.message)
-    details = " ".join(placement.details(pod, judged.message))
-    shortage, scattered = placement.shortage(pod, judged.message)
+    message = quoted(judged.message)
+    words = in_plain_words(judged.reason, message)
+    details = " ".join(placement.details(pod, message))
+    shortage, scattered = placement.shortage(pod, message)
     begun = judged.last_transition_time or pod.metadata.creation_timestamp
-    causes = (*_claims(cluster, pod, judged.message), *_nodes(cluster, judged.message))
+    causes = (*_claims(cluster, pod, message), *_nodes(cluster, message))
     return Fault(
         severity=Severity.CRITICAL,
         subject=subject(pod),
         evidence=f"{words[:1].upper()}{sentence(words)[1:]}"
         + (f" {details}" if details else "")
         + (f" Pending{since(begun)}." if begun else ""),
-        why=shortage or _why(judged.message),
+        why=shortage or _why(message),
         command="kvestigate optimize plan --live" if scattered else describe(pod),
         since=begun,
         causes=causes,
-        alike=_kind_of(judged.message),
+        alike=_kind_of(message),
     )
 
 

@@ -14,6 +14,7 @@ from kvestigate.health.pods import (
     how_it_ended,
     is_init,
     logs,
+    quoted,
     sentence,
     since,
     subject,
@@ -180,12 +181,12 @@ def _pull_message(
     cluster: Cluster, pod: Pod, status: CondensedContainerStatus, waiting: WaitingState
 ) -> str:
     """What the registry said: old kubelets tell it in an event only."""
-    said = waiting.message.strip()
+    said = quoted(waiting.message)
     if said and not re.fullmatch(r'Back-off pulling image "[^"]*"', said):
         return said
     for event in cluster.events(subject(pod), "Failed", "InspectFailed", "ErrImageNeverPull"):
         if _concerns(event, status.name) and "image" in event.message:
-            return event.message.strip()
+            return quoted(event.message)
     return said
 
 
@@ -205,18 +206,19 @@ def bad_configuration(cluster: Cluster) -> Iterator[Fault]:
         waiting = status.state.waiting
         if waiting is None or waiting.reason not in _CONFIG_REASONS or pod.finished:
             continue
-        cause = why_not_created(waiting.message)
+        message = quoted(waiting.message)
+        cause = why_not_created(message)
         begun = pod.metadata.creation_timestamp
         yield Fault(
             severity=Severity.CRITICAL,
             subject=subject(pod, status.name),
             evidence=f"{titled(pod, status.name)} cannot be created{since(begun)}: "
             + (f"{cause}. " if cause else "")
-            + f"{waiting.reason}: {waiting.message}",
+            + f"{waiting.reason}: {message}",
             why="The container cannot be created: something in its spec is missing or invalid.",
             command=describe(pod),
             since=begun,
-            causes=_named_and_missing(cluster, pod, waiting.message),
+            causes=_named_and_missing(cluster, pod, message),
             alike=f"{waiting.reason} {cause}",
         )
 
@@ -257,17 +259,17 @@ def not_started(cluster: Cluster) -> Iterator[Fault]:
             continue
         begun = pod.metadata.creation_timestamp
         told = _last_word(cluster, pod)
-        message = told.message.strip() if told is not None else ""
+        message = quoted(told.message) if told is not None else ""
         if not cluster.settled(begun) and (not message or _TRANSIENT.search(message)):
             continue
         cause = _first(_PREPARING_CAUSES, message) + _source_of(pod, message)
-        quoted = f"{told.reason}: {message}" if told is not None else "no event says why"
+        event = f"{told.reason}: {message}" if told is not None else "no event says why"
         yield Fault(
             severity=Severity.CRITICAL,
             subject=subject(pod),
             evidence=f"ContainerCreating on {pod.spec.node_name}{since(begun)}: "
             + (f"{cause}. " if cause else "")
-            + quoted,
+            + event,
             why="The containers start when the node has made the pod's volumes and network.",
             command=describe(pod),
             since=begun,
