@@ -26,6 +26,8 @@ _MEANINGS = {
     "MaxFailedIndexesExceeded": "more indexes failed than maxFailedIndexes allows",
     "FailedIndexes": "some of its indexes failed",
 }
+_JOB_PATIENCE = timedelta(minutes=1)
+"""A controller creates pods, and a helper container ends after the main one, within seconds."""
 _RUN_GRACE = timedelta(minutes=5)
 _ZONE_GRACE = timedelta(hours=14)
 """Without `timeZone` a schedule is in the local time of the controller, which nobody knows."""
@@ -149,7 +151,7 @@ def stuck(cluster: Cluster) -> Iterator[Fault]:
             yield from _held_open(cluster, own, pod)
         begun = job.status.start_time or job.metadata.creation_timestamp
         idle = not alive and not job.status.failed and not job.status.succeeded
-        if idle and job.spec.parallelism and cluster.settled(begun):
+        if idle and job.spec.parallelism and cluster.settled(begun, _JOB_PATIENCE):
             yield Fault(
                 severity=Severity.CRITICAL,
                 subject=own,
@@ -173,7 +175,7 @@ def _held_open(cluster: Cluster, job: Subject, pod: Pod) -> Iterator[Fault]:
     for status in done[:1]:
         state = status.state.terminated
         finished = state.finished_at if state is not None else None
-        if running and cluster.settled(finished):
+        if running and cluster.settled(finished, _JOB_PATIENCE):
             yield Fault(
                 severity=Severity.WARNING,
                 subject=job,

@@ -68,7 +68,7 @@ _PREPARING = (
 """Events about what a pod needs before its first container."""
 _TRANSIENT = re.compile(r"not registered|failed to sync|Multi-Attach|network is not ready")
 """What passes by itself, as a rule."""
-_INIT_PATIENCE = timedelta(minutes=2)
+_INIT_PATIENCE = timedelta(minutes=1)
 
 _PULL_CAUSES = (
     (r"toomanyrequests|429|rate limit", "the registry refuses more pulls (rate limit)"),
