@@ -91,6 +91,7 @@ FAULTS = {
     ("pending", "Deployment", "huge"),
     ("service-without-endpoints", "Service", "nobody"),
     ("ingress-backend", "Ingress", "front"),
+    ("ingress-class", "Ingress", "front"),
     ("policy-selects-nothing", "NetworkPolicy", "idle"),
     ("claim-unbound", "PersistentVolumeClaim", "data"),
     ("budget-blocks-drain", "PodDisruptionBudget", "web"),

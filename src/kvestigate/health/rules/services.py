@@ -71,6 +71,7 @@ def selector_of(service: Service) -> selectors.LabelSelector:
         listings.REPLICA_SETS,
         listings.JOBS,
         listings.CRON_JOBS,
+        listings.EVENTS,
     ),
 )
 def without_endpoints(cluster: Cluster) -> Iterator[Fault]:
@@ -122,8 +123,16 @@ def _none_ready(cluster: Cluster, service: Service, pods: Sequence[Pod]) -> Faul
         since=begin,
         command=f"kubectl -n {service.metadata.namespace} get pods --show-labels -l '{selector}'",
         causes=tuple(subject_of("Pod", pod.metadata) for pod in pods),
-        only_as_effect=begin is not None and not cluster.settled(begin),
+        only_as_effect=begin is not None
+        and not cluster.settled(begin)
+        and not any(_fails_its_probe(cluster, pod) for pod in pods),
     )
+
+
+def _fails_its_probe(cluster: Cluster, pod: Pod) -> bool:
+    """Whether the pod has started, and its readiness probe has failed."""
+    events = cluster.events(subject_of("Pod", pod.metadata), "Unhealthy")
+    return any(event.message.startswith("Readiness probe") for event in events)
 
 
 def _unready_since(pods: Sequence[Pod]) -> Any:
