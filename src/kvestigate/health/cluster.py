@@ -5,7 +5,7 @@ Pure. An index is made when a rule first asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -29,6 +29,7 @@ from kvestigate.snapshot.workloads import Job
 T = TypeVar("T")
 C = TypeVar("C", bound=Condition)
 
+_EQUAL = (selectors.Operator.EQUALS, selectors.Operator.DOUBLE_EQUALS, selectors.Operator.IN)
 SERVICE_LABEL = "kubernetes.io/service-name"
 _STARTING = timedelta(minutes=5)
 """What is younger may still be on its way."""
@@ -163,8 +164,20 @@ class Cluster:
 
     def selected(self, selector: selectors.LabelSelector, namespace: str) -> tuple[Pod, ...]:
         """The pods that a selector matches, of those that have not ended for good."""
-        pods = self._pods_by_namespace.get(namespace, ())
+        pods: Sequence[Pod] = self._pods_by_namespace.get(namespace, ())
+        for each in selector.requirements:
+            if each.operator in _EQUAL and len(each.values) == 1:
+                pods = self._pods_by_label.get((namespace, each.key, each.values[0]), ())
+                break
         return tuple(pod for pod in pods if selector.matches(pod.metadata.labels))
+
+    @cached_property
+    def _pods_by_label(self) -> dict[tuple[str, str, str], list[Pod]]:
+        pods: dict[tuple[str, str, str], list[Pod]] = {}
+        for pod in self.pods:
+            for key, value in pod.metadata.labels.items():
+                pods.setdefault((pod.metadata.namespace, key, value), []).append(pod)
+        return pods
 
     def templates(self) -> Iterator[tuple[Subject, PodSpec]]:
         """Every workload that wants pods, with their spec; pods without an owner too."""

@@ -68,23 +68,23 @@ def _isolating(
     cluster: Cluster, direction: str
 ) -> Iterator[tuple[tuple[NetworkPolicy, ...], list[Pod]]]:
     """Pods that policies isolate in one direction, by the policies that do."""
-    by_namespace: dict[str, list[tuple[Any, NetworkPolicy]]] = {}
+    policies_of: dict[tuple[str, str], list[NetworkPolicy]] = {}
+    pods_by_name: dict[tuple[str, str], Pod] = {}
     for policy in cluster.of(listings.NETWORK_POLICIES):
-        if direction in _types(policy) and policy.metadata.deletion_timestamp is None:
-            selector = as_selector(policy.spec.pod_selector)
-            by_namespace.setdefault(policy.metadata.namespace, []).append((selector, policy))
-    for namespace, policies in by_namespace.items():
-        groups: dict[tuple[int, ...], list[Pod]] = {}
-        for pod in cluster.pods_in(namespace):
-            own = tuple(
-                index
-                for index, (selector, _) in enumerate(policies)
-                if selector.matches(pod.metadata.labels)
-            )
-            if own and not pod.spec.host_network:
-                groups.setdefault(own, []).append(pod)
-        for own, pods in groups.items():
-            yield tuple(policies[index][1] for index in own), pods
+        if direction not in _types(policy) or policy.metadata.deletion_timestamp is not None:
+            continue
+        selector = as_selector(policy.spec.pod_selector)
+        for pod in cluster.selected(selector, policy.metadata.namespace):
+            key = (pod.metadata.namespace, pod.metadata.name)
+            if not pod.spec.host_network:
+                policies_of.setdefault(key, []).append(policy)
+                pods_by_name[key] = pod
+    groups: dict[tuple[int, ...], tuple[tuple[NetworkPolicy, ...], list[Pod]]] = {}
+    for key, policies in policies_of.items():
+        groups.setdefault(tuple(map(id, policies)), (tuple(policies), []))[1].append(
+            pods_by_name[key]
+        )
+    yield from groups.values()
 
 
 @rule(
