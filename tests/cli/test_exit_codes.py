@@ -57,6 +57,7 @@ ROWS = (
     Row("pods", EXIT_OK),
     Row("pods -n nowhere"),
     Row("describe pod/x"),
+    Row("why pod/x"),
     Row("logs x"),
     Row("exec x -- true"),
     Row("plan --cpu 1", 1),

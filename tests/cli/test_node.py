@@ -80,6 +80,7 @@ def test_cordon_and_uncordon(invoke: Invoke, cluster: Path) -> None:
         "before": True,
         "after": False,
         "applied": True,
+        "reason_before": "",
     }
     assert invoke("node", "uncordon", "node-1", FLAG).out == "node node-1 is already uncordoned\n"
     assert invoke("node", "uncordon", "node-1").code == 0  # there is nothing to confirm

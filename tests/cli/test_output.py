@@ -41,9 +41,8 @@ def test_who_decides_about_colour(
     assert Screen.of(stream, environ, no_color=no_color).color is color
 
 
-def test_the_width_is_the_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "57")
-    assert Screen.of(Terminal(), {}).width == 57
+def test_the_width_is_the_terminals() -> None:
+    assert Screen.of(Terminal(), {"COLUMNS": "57"}).width == 57
 
 
 RESULT = {"name": "web", "node": "n1"}

@@ -99,6 +99,7 @@ def test_what_agents_may_be_given() -> None:
         "namespaces",
         "pods",
         "describe",
+        "why",
         "logs",
         "plan",
         "workspace.status",

@@ -54,7 +54,7 @@ def test_an_audit_adds_up(cluster: Cluster, judge: Judge, namespace: str) -> Non
 def test_someone_without_rights_is_told_what_is_missing(cluster: Cluster, namespace: str) -> None:
     config = cluster.admin_kubeconfig()
     done = kvestigate(config, "audit", "--as", "stranger", "-o", "json")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (4, "")
     gaps = {it["resource"]: it for it in json.loads(done.stdout)["gaps"]}
     assert (gaps["pods"]["verb"], gaps["pods"]["cause"]) == ("list", "denied")
     assert 'User "stranger" cannot list resource "pods"' in gaps["pods"]["message"]

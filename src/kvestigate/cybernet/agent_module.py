@@ -19,7 +19,17 @@ from kvestigate_client.shards import JOB_OPERATIONS
 
 TOKEN_VARIABLE = "KVESTIGATE_CYBERNET_TOKEN"
 _CALLS = ("gateway",)
-_JOBS = ("gateway", "placement", "members", "extraction", "packing", "shards")
+_JOBS = (
+    "gateway",
+    "placement",
+    "members",
+    "extraction",
+    "packing",
+    "shards",
+    "shard_files",
+    "shard_runs",
+    "distributed_job",
+)
 """Modules of the SDK, each after those that it imports."""
 _OPERATION = re.compile(r"[a-z][a-z0-9]*(?:[._-][a-z0-9]+)*", re.ASCII)
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}

@@ -111,7 +111,10 @@ class File:
     @cached_property
     def _root(self) -> Node | None:
         """The document with its positions, which only messages need."""
-        document = load_first(self.data, self.source)
+        try:
+            document = load_first(self.data, self.source)
+        except InputError:
+            return None  # JSON may hold what is not YAML
         return document and document[1]
 
 

@@ -15,7 +15,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -223,6 +223,15 @@ def _loader() -> Any:
     return Loader
 
 
+def _scalars_of(dialect: Dialect) -> Callable[[str], Any]:
+    """What reads scalars without quotes. ValueError is a date that does not exist."""
+    if dialect is Dialect.KUBECTL:
+        return plain
+    from kvestigate.kube.python_scalars import scalar
+
+    return scalar
+
+
 class _Yaml:
     """One text on its way to documents."""
 
@@ -237,6 +246,7 @@ class _Yaml:
         most: int | None = None,
     ) -> None:
         self._dialect = dialect
+        self._bare = _scalars_of(dialect)
         self._most = most
         self._text = text
         self._quoting = quoting
@@ -414,7 +424,7 @@ class _Yaml:
 
     def _plain(self, node: Node, text: str) -> Any:
         try:
-            return plain(text, self._dialect)
+            return self._bare(text)
         except NotFinite as error:
             raise self._error("JSON has no such number", node.start_mark) from error
         except ValueError as error:

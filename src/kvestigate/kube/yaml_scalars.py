@@ -43,16 +43,8 @@ class NotFinite(ValueError):
     """A number that YAML has and JSON does not."""
 
 
-def plain(text: str, dialect: Dialect = Dialect.KUBECTL) -> Any:
-    """The value of a scalar without quotes. ValueError if it is a date that does not exist."""
-    if dialect is Dialect.KUBECTL:
-        return _of_kubectl(text)
-    from kvestigate.kube.python_scalars import scalar
-
-    return scalar(text)
-
-
-def _of_kubectl(text: str) -> Any:
+def plain(text: str) -> Any:
+    """The value of a scalar without quotes, as kubectl has it."""
     if text in WORDS:
         return WORDS[text]
     if text[0] not in NUMBER_STARTS:

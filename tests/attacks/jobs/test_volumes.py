@@ -33,8 +33,9 @@ async def claim(api: Api, labels: Mapping[str, str]) -> None:
 
 async def mounted(api: Api, launcher: Remote) -> str:
     (job,) = await jobs_of(api, (await launcher.submit(TASK)).task_id)
-    (volume,) = job["spec"]["template"]["spec"]["volumes"]
-    return str(volume["persistentVolumeClaim"]["claimName"])
+    volumes = job["spec"]["template"]["spec"]["volumes"]
+    (claim,) = [it["persistentVolumeClaim"] for it in volumes if "persistentVolumeClaim" in it]
+    return str(claim["claimName"])
 
 
 async def refusal(launcher: Remote) -> tuple[str, str | None]:
