@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kvestigate.cluster.plane.request.selection import MOST_REQUIREMENTS
 from kvestigate.http.message import Response
 from tests.cluster.plane.conftest import Api
 
@@ -17,7 +18,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
 A_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
-SEARCH = ",".join(f"label-{number}%21%3Db" for number in range(1000))
+SEARCH = ",".join(f"label-{number}%21%3Db" for number in range(MOST_REQUIREMENTS))
 WIDE = {f"key-{number}": "x" for number in range(20_000)}
 
 
@@ -26,15 +27,15 @@ WIDE = {f"key-{number}": "x" for number in range(20_000)}
     [
         ("GET", MAPS, "application/json", 300),
         ("GET", f"{MAPS}?labelSelector=a%3Db", "application/json", 1001),
-        ("GET", f"{MAPS}?labelSelector={SEARCH}", "application/json", 9),
+        ("GET", f"{MAPS}?labelSelector={SEARCH}", "application/json", 40),
         ("GET", MAPS, TABLE, 33),
         ("GET", MAPS, PARTIAL, 129),
         ("GET", MAPS, "application/yaml", 300),
-        ("DELETE", MAPS, "application/json", 9),
+        ("DELETE", MAPS, "application/json", 40),
         ("GET", "/snapshot", "application/json", 300),
         ("GET", "/events", "application/json", 33),
         ("GET", "/events", "application/x-ndjson", 33),
-        ("GET", "/diff?from=checkpoint:start", "application/json", 9),
+        ("GET", "/diff?from=checkpoint:start", "application/json", 40),
     ],
     ids=[
         "list",

@@ -243,7 +243,7 @@ def _tell(obj: Object, call: Call, problems: Problems, repeated: Repeated, text:
         if not text:
             in_order = _decode(msgspec.json.encode(obj, order="sorted"))
             unknown = call.served.problems(in_order).warnings
-        elif repeated.warnings:
+        elif repeated.warnings and problems.unknown:
             complaints = warnings = duplicates.in_order(text, problems.unknown)
             unknown = ()
     if strictness(call) == "Strict":
