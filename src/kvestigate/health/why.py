@@ -185,7 +185,7 @@ def _story(
 ) -> Step:
     seen.add(subject)
     own = known.get(subject, ())
-    needed = [cause.whole for fault in own for cause in fault.causes]
+    needed = [_through(cluster, cause.whole, subject) for fault in own for cause in fault.causes]
     needed += _within(subject, known) if subject.kind == "Namespace" else []
     needed += dependencies(cluster, subject)
     because = [
@@ -201,6 +201,14 @@ def _story(
         tuple(guilty[:_ALIKE]),
         len(guilty[_ALIKE:]),
     )
+
+
+def _through(cluster: Cluster, cause: Subject, subject: Subject) -> Subject:
+    """The workload of a pod that causes something elsewhere: the way leads through it."""
+    pod = cluster.object(cause) if cause.kind == "Pod" else None
+    if pod is None or cluster.workload(pod) == subject:
+        return cause
+    return cluster.workload(pod)
 
 
 def _within(namespace: Subject, known: Mapping[Subject, Sequence[Fault]]) -> list[Subject]:

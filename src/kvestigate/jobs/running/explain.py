@@ -68,12 +68,19 @@ _EXITS = {
 }
 
 
+_DEADLINE = "DeadlineExceeded"
+"""A deadline in the past is how the launcher ends a pod and keeps its log."""
+
+
 def explain(evidence: Evidence) -> Explanation:
     causes: list[str] = []
     advice: list[str] = []
     seen = set()
+    ended = {node_index(job) for job in evidence.jobs if labels.REASON in job.metadata.annotations}
     for index, pod in evidence.pods:
         seen.add(index)
+        if index in ended and pod.status.reason == _DEADLINE:
+            continue  # the launcher ended it with the others, and why is told below
         for cause, way_out in pod_causes(pod, evidence.largest):
             causes.append(f"node-{index}: {cause}")
             advice.append(way_out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from kvestigate.http.certificates import CertificateAuthority
 from tests.cluster.plane.admission.rules.conftest import made, refusal
 from tests.cluster.plane.conftest import JANE, Api
 
@@ -93,7 +95,7 @@ async def test_approving_takes_a_permission_for_the_signer(
 async def test_signing_does_too(guarded: Api) -> None:
     await made(guarded, REQUESTS, request("dev", "example.com/one"))
     await let_jane(guarded, on_signers("approve", "example.com/one"))
-    pem = b"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"
+    pem = CertificateAuthority.create("test", now=datetime.now(UTC)).pair.certificate
     change = {"status": {"certificate": b64encode(pem).decode()}}
 
     refused = await guarded.patch(f"{REQUESTS}/r/status", change, **JANE)

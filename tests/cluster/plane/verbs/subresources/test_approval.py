@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import base64
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from kvestigate.http.certificates import CertificateAuthority
 from tests.cluster.plane.conftest import Api
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 PEM = "-----BEGIN {0}-----\nMAA=\n-----END {0}-----\n"
+CERTIFICATE = base64.b64encode(
+    CertificateAuthority.create("test", now=datetime.now(UTC)).pair.certificate
+).decode()
 APPROVED = {"type": "Approved", "status": "True", "reason": "Known", "message": "ours"}
 
 
@@ -43,7 +48,7 @@ async def test_who_asks_is_on_record_whatever_they_claim(api: Api, path: str) ->
 
 
 async def test_an_approval_decides_and_issues_nothing(api: Api, path: str) -> None:
-    change = conditions(APPROVED, certificate=pem("CERTIFICATE"))
+    change = conditions(APPROVED, certificate=CERTIFICATE)
 
     approved = await api.patch(f"{path}/approval", change)
 
@@ -56,12 +61,12 @@ async def test_an_approval_decides_and_issues_nothing(api: Api, path: str) -> No
 
 async def test_a_signer_issues_and_decides_nothing(api: Api, path: str) -> None:
     failed = {"type": "Failed", "status": "True"}
-    change = conditions(APPROVED, failed, certificate=pem("CERTIFICATE"))
+    change = conditions(APPROVED, failed, certificate=CERTIFICATE)
 
     signed = await api.patch(f"{path}/status", change)
 
     assert signed.status == 200
-    assert signed.body["status"]["certificate"] == pem("CERTIFICATE")
+    assert signed.body["status"]["certificate"] == CERTIFICATE
     assert [each["type"] for each in signed.body["status"]["conditions"]] == ["Failed"]
 
 
