@@ -72,6 +72,9 @@ BY_FIGURES = {"gpu-idle", "gpu-held-by-nobody"}
 BY_TAINTS = {"gpu-scattered"}
 """Rules for nodes that take pods: without a kubelet a copied node keeps the taint `not-ready`."""
 
+BY_EVENTS = {("service-without-endpoints", "payments")}
+"""What an Event says at once; without it a pod may still be on its way."""
+
 
 @dataclass(frozen=True, slots=True)
 class Captured:
@@ -258,19 +261,16 @@ def test_every_gpu_is_known_by_its_uuid_with_its_figures_and_its_pod(
 
 
 def test_idle_gpus_are_counted_and_not_guessed(scenario: str, captured: Captured) -> None:
+    """Which pod has which GPU depends on the order in which pods came to their nodes."""
     found = [it for it in captured.audit["findings"] if it["rule"].startswith("gpu-idle")]
-    idle = [it["evidence"].partition(" at ")[0] for it in found]
-    expected = {
-        "broken-app": [],
-        "gpu-fleet": [
-            "13 of 16 pods hold 13 GPUs",
-            "9 pods hold 9 GPUs",
-            "8 of 10 pods hold 8 GPUs",
-            "8 of 9 pods hold 8 GPUs",
-            "1 of 2 pods holds 1 GPU",
-        ],
-    }
-    assert idle == expected[scenario]
+    held = [int(re.findall(r"holds? (\d+) GPU", it["evidence"])[0]) for it in found]
+    idle = [
+        it
+        for it in captured.audit["reports"]["gpu"]["devices"]
+        if it["user"] and not it["utilization"]
+    ]
+    assert sum(held) == len(idle) == {"broken-app": 0, "gpu-fleet": 39}[scenario]
+    assert held == sorted(held, reverse=True), "the largest waste comes first"
     assert {it["rule"] for it in found} <= {"gpu-idle"}
 
 
@@ -331,7 +331,7 @@ def audited(cluster: Cluster, judge: Judge, captured: Captured) -> Iterator[Any]
 def test_elsewhere_the_same_objects_are_the_same(
     scenario: str, captured: Captured, audited: Any
 ) -> None:
-    expected = {it for it in FAULTS[scenario] if it[0] not in BY_FIGURES | BY_TAINTS}
+    expected = {it for it in FAULTS[scenario] if it[0] not in BY_FIGURES | BY_TAINTS} - BY_EVENTS
     assert faults(audited, captured.objects) == expected
     assert requested(audited) == requested(captured.audit)
     here, there = captured.audit["reports"]["gpu"], audited["reports"]["gpu"]
