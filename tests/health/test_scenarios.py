@@ -45,7 +45,6 @@ FAULTS = {
     "gpu-fleet": {
         ("crash-loop", "gpu-exporter"),
         ("pending", "pretrain"),
-        ("gpu-scattered", "pretrain"),
         ("service-without-endpoints", "gateway"),
         ("gpu-idle", "model-multi-1-otel-llm"),
         ("gpu-idle", "model-multi-2-otel-llm"),
@@ -69,8 +68,6 @@ FAULTS = {
 """What must be found, and nothing else that is critical or a warning."""
 BY_FIGURES = {"gpu-idle", "gpu-held-by-nobody"}
 """Rules that ask the GPUs themselves: a copy of the objects has none to ask."""
-BY_TAINTS = {"gpu-scattered"}
-"""Rules for nodes that take pods: without a kubelet a copied node keeps the taint `not-ready`."""
 
 BY_EVENTS = {("service-without-endpoints", "payments")}
 """What an Event says at once; without it a pod may still be on its way."""
@@ -331,7 +328,7 @@ def audited(cluster: Cluster, judge: Judge, captured: Captured) -> Iterator[Any]
 def test_elsewhere_the_same_objects_are_the_same(
     scenario: str, captured: Captured, audited: Any
 ) -> None:
-    expected = {it for it in FAULTS[scenario] if it[0] not in BY_FIGURES | BY_TAINTS} - BY_EVENTS
+    expected = {it for it in FAULTS[scenario] if it[0] not in BY_FIGURES} - BY_EVENTS
     assert faults(audited, captured.objects) == expected
     assert requested(audited) == requested(captured.audit)
     here, there = captured.audit["reports"]["gpu"], audited["reports"]["gpu"]

@@ -238,9 +238,11 @@ def _welcome(pod: Pod, node: Node) -> bool:
 
 
 def _scattered(pod: Pod, resource: str, amount: int, free: Mapping[str, int]) -> Fault:
+    own = subject_of("Pod", pod.metadata)
     return Fault(
         severity=Severity.WARNING,
-        subject=subject_of("Pod", pod.metadata),
+        subject=own,
+        causes=(own,),  # that it is pending says it all, as soon as the scheduler has said so
         evidence=f"The pod requests {amount} {resource}. {sum(free.values())} are free, but "
         f"scattered over {counted(len(free), 'node')}, at most {max(free.values())} on one.",
         why="Moving other pods together frees a node that is large enough.",
