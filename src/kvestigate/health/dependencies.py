@@ -7,9 +7,10 @@ from typing import Any
 
 from kvestigate.health.cluster import Cluster, as_selector, subject_of
 from kvestigate.health.model import Subject
+from kvestigate.health.references import references
 from kvestigate.kube.views.meta import LabelSelector
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.pods import Pod, PodSpec
+from kvestigate.snapshot.pods import Pod
 
 Neighbours = Iterator[Subject]
 
@@ -26,56 +27,11 @@ def dependencies(cluster: Cluster, subject: Subject) -> tuple[Subject, ...]:
     return tuple(dict.fromkeys(found(cluster, item)))
 
 
-def referred_by(spec: PodSpec, namespace: str) -> Neighbours:
-    """What the spec of a pod refers to by name and cannot do without."""
-    if spec.service_account_name:
-        yield Subject("ServiceAccount", spec.service_account_name, namespace)
-    if spec.priority_class_name:
-        yield Subject("PriorityClass", spec.priority_class_name)
-    if spec.runtime_class_name:
-        yield Subject("RuntimeClass", spec.runtime_class_name)
-    for kind, name in (*_of_volumes(spec), *_of_variables(spec)):
-        yield Subject(kind, name, namespace)
-
-
-def _of_volumes(spec: PodSpec) -> Iterator[tuple[str, str]]:
-    for volume in spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            yield "PersistentVolumeClaim", volume.persistent_volume_claim.claim_name
-        if volume.secret is not None and not volume.secret.optional:
-            yield "Secret", volume.secret.secret_name
-        if volume.config_map is not None and not volume.config_map.optional:
-            yield "ConfigMap", volume.config_map.name
-        for source in volume.projected.sources if volume.projected is not None else ():
-            if source.secret is not None and not source.secret.optional:
-                yield "Secret", source.secret.name
-            if source.config_map is not None and not source.config_map.optional:
-                yield "ConfigMap", source.config_map.name
-
-
-def _of_variables(spec: PodSpec) -> Iterator[tuple[str, str]]:
-    for container in spec.all_containers:
-        for variable in container.env:
-            value = variable.value_from
-            if value is not None and value.secret_key_ref and not value.secret_key_ref.optional:
-                yield "Secret", value.secret_key_ref.name
-            if (
-                value is not None
-                and value.config_map_key_ref
-                and not value.config_map_key_ref.optional
-            ):
-                yield "ConfigMap", value.config_map_key_ref.name
-        for source in container.env_from:
-            if source.secret_ref is not None and not source.secret_ref.optional:
-                yield "Secret", source.secret_ref.name
-            if source.config_map_ref is not None and not source.config_map_ref.optional:
-                yield "ConfigMap", source.config_map_ref.name
-
-
 def _pod(cluster: Cluster, pod: Pod) -> Neighbours:
     if pod.spec.node_name:
         yield Subject("Node", pod.spec.node_name)
-    yield from referred_by(pod.spec, pod.metadata.namespace)
+    for reference in references(pod.spec, pod.metadata.namespace):
+        yield reference.subject
 
 
 def _service(cluster: Cluster, service: Any) -> Neighbours:

@@ -17,11 +17,6 @@ class Profile(enum.Enum):
     COST = "cost"
 
 
-def since_when(moment: datetime | None) -> str:
-    """` since 2026-03-01 11:30 UTC`; empty if that is unknown."""
-    return f" since {moment:%Y-%m-%d %H:%M} UTC" if moment is not None else ""
-
-
 @dataclass(frozen=True, slots=True)
 class Subject:
     kind: str

@@ -6,8 +6,7 @@ which taint, which label, how much, and whose port.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from kvestigate.health.cluster import Cluster, as_selector
@@ -16,7 +15,7 @@ from kvestigate.kube.requests import requests_of
 from kvestigate.kube.views.core import Taint
 from kvestigate.kube.views.meta import LabelSelector
 from kvestigate.kube.views.placement import NodeSelectorRequirement, PodAffinityTerm
-from kvestigate.render.human import cores, counted, size
+from kvestigate.render.human import cores, counted, listed, size
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import NodeCapacity, capacities, requested
 from kvestigate.snapshot.pods import Pod
@@ -71,7 +70,7 @@ class Placement:
                 if taint.key != _CORDONED:
                     nodes.setdefault(_written(taint), []).append(node.metadata.name)
         for written, names in list(nodes.items())[:_NAMED]:
-            yield f"The pod does not tolerate the taint {written} of {_listed(names)}."
+            yield f"The pod does not tolerate the taint {written} of {_few(names)}."
 
     def _labels(self, pod: Pod) -> Iterator[str]:
         for key, value in pod.spec.node_selector.items():
@@ -102,7 +101,7 @@ class Placement:
                         for user in users
                     ]
                     pods = "pod" if len(users) == 1 else "pods"
-                    yield f"Host port {port.host_port} is in use by {pods} {_listed(named)}."
+                    yield f"Host port {port.host_port} is in use by {pods} {_few(named)}."
 
     def _neighbours(self, pod: Pod) -> Iterator[str]:
         affinity = pod.spec.affinity
@@ -205,8 +204,6 @@ def _selector(selector: LabelSelector | None) -> str:
     return ",".join(parts) or "any labels"
 
 
-def _listed(names: Sequence[str]) -> str:
-    """The first few names, and how many more."""
-    unique = list(Counter(names))
-    shown = ", ".join(unique[:_NAMED])
-    return f"{shown} and {len(unique) - _NAMED} more" if len(unique) > _NAMED else shown
+def _few(names: Iterable[str]) -> str:
+    """The first few names, each once, and how many more."""
+    return listed(list(dict.fromkeys(names)), _NAMED)

@@ -40,7 +40,7 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def since(moment: datetime | None) -> str:
+def since_when(moment: datetime | None) -> str:
     """` since 2026-03-01 11:30 UTC`, to append to a sentence; empty if the moment is unknown."""
     return f" since {moment:%Y-%m-%d %H:%M} UTC" if moment is not None else ""
 

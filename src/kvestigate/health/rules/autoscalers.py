@@ -10,7 +10,7 @@ from kvestigate.health.cluster import Cluster, condition, is_ready, subject_of
 from kvestigate.health.model import Fault, Subject
 from kvestigate.health.rule import rule
 from kvestigate.kube.views.meta import Condition
-from kvestigate.render.human import listed, since
+from kvestigate.render.human import listed, since_when
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.pods import PodSpec
@@ -89,7 +89,7 @@ def cannot_scale(cluster: Cluster) -> Iterator[Fault]:
             yield _fault(
                 scaler,
                 Severity.CRITICAL,
-                f"It cannot scale {target}{since(able.last_transition_time)}{_quoted(able)}.",
+                f"It cannot scale {target}{since_when(able.last_transition_time)}{_quoted(able)}.",
                 "The number of replicas does not follow the load.",
                 since=able.last_transition_time,
             )
@@ -125,7 +125,7 @@ def without_metrics(cluster: Cluster) -> Iterator[Fault]:
         yield _fault(
             scaler,
             Severity.WARNING,
-            f"It cannot compute the number of replicas{since(begin)}: "
+            f"It cannot compute the number of replicas{since_when(begin)}: "
             + " ".join(part for part in (unrequested, _said(active)) if part),
             "The number of replicas does not follow the load.",
             since=begin,
@@ -207,7 +207,7 @@ def at_maximum(cluster: Cluster) -> Iterator[Fault]:
             yield _fault(
                 scaler,
                 Severity.WARNING,
-                f"It wants more than its maximum of {most} replicas{since(begin)} "
+                f"It wants more than its maximum of {most} replicas{since_when(begin)} "
                 f"({limited.reason}: {limited.message}).",
                 f"{_target(scaler)} cannot follow the load any further.",
                 since=begin,
@@ -275,7 +275,7 @@ def disabled(cluster: Cluster) -> Iterator[Fault]:
             yield _fault(
                 scaler,
                 Severity.INFO,
-                f"{_target(scaler)} has 0 replicas{since(active.last_transition_time)} "
+                f"{_target(scaler)} has 0 replicas{since_when(active.last_transition_time)} "
                 f"({active.reason}: {active.message}).",
                 "The autoscaler does not scale the target up until somebody sets its replicas to 1 "
                 "or more.",

@@ -8,7 +8,7 @@ from datetime import timedelta
 from kvestigate.health.cluster import Cluster, as_selector, condition, is_ready, subject_of
 from kvestigate.health.model import Fault, Subject
 from kvestigate.health.rule import rule
-from kvestigate.render.human import counted, listed, since
+from kvestigate.render.human import counted, listed, since_when
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.objects import PodDisruptionBudget
@@ -103,8 +103,8 @@ def unsatisfied(cluster: Cluster) -> Iterator[Fault]:
             severity=Severity.WARNING,
             subject=subject_of(_KIND, meta),
             evidence=f"{status.current_healthy} of {status.expected_pods} pods are healthy"
-            f"{since(begin)}, and {status.desired_healthy} must be ({_limit(budget)}): no pod may "
-            f"be evicted. {_not_ready(waiting)}",
+            f"{since_when(begin)}, and {status.desired_healthy} must be ({_limit(budget)}): no pod "
+            f"may be evicted. {_not_ready(waiting)}",
             why=f"A drain of a node with one of these pods cannot finish. {stuck}",
             command=f"kubectl -n {meta.namespace} describe pdb {meta.name}",
             since=begin,

@@ -11,7 +11,7 @@ from kvestigate.health.model import Fault, Subject
 from kvestigate.health.rule import rule
 from kvestigate.kube import quantities
 from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from kvestigate.render.human import listed, since, size
+from kvestigate.render.human import listed, since_when, size
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 
@@ -65,7 +65,7 @@ def unbound_claims(cluster: Cluster) -> Iterator[Fault]:
         yield Fault(
             severity=Severity.CRITICAL if users else Severity.WARNING,
             subject=subject_of(KIND, meta),
-            evidence=f"{claim.status.phase or 'Pending'}{since(meta.creation_timestamp)}: "
+            evidence=f"{claim.status.phase or 'Pending'}{since_when(meta.creation_timestamp)}: "
             f"{cause.text}",
             why="Pods that mount this claim cannot start.",
             command=f"kubectl -n {meta.namespace} describe pvc {meta.name}",

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from kvestigate.health.cluster import Cluster, condition
-from kvestigate.health.model import Fault, Subject, since_when
+from kvestigate.health.model import Fault, Subject
 from kvestigate.health.rule import rule
-from kvestigate.render.human import age
+from kvestigate.render.human import age, since_when
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.administration import CertificateRequest

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from kvestigate.health.cluster import Cluster, condition
-from kvestigate.health.model import Fault, Subject, since_when
+from kvestigate.health.model import Fault, Subject
 from kvestigate.health.rule import rule
 from kvestigate.health.rules.backends import BACKENDS, backend_of, causes_of, unanswered
 from kvestigate.kube.views.meta import Condition
+from kvestigate.render.human import since_when
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.administration import CustomObject, Definition

@@ -7,12 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 from kvestigate.health.cluster import Cluster, condition
-from kvestigate.health.model import Fault, Profile, Subject, since_when
+from kvestigate.health.model import Fault, Profile, Subject
 from kvestigate.health.rule import rule
 from kvestigate.kube import quantities
 from kvestigate.kube.requests import amounts
 from kvestigate.kube.views.core import Namespace
 from kvestigate.kube.views.meta import Condition
+from kvestigate.render.human import since_when
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.administration import LimitRange, ResourceQuota

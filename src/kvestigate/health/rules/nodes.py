@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from kvestigate.health.cluster import Cluster, condition
-from kvestigate.health.model import Fault, Subject, since_when
+from kvestigate.health.model import Fault, Subject
 from kvestigate.health.rule import rule
 from kvestigate.kube.requests import amounts
 from kvestigate.kube.views.core import NodeCondition, Taint
-from kvestigate.render.human import age, counted
+from kvestigate.render.human import age, counted, since_when
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import requested

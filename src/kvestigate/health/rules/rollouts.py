@@ -9,7 +9,7 @@ from typing import Any
 from kvestigate.health.cluster import Cluster, condition, is_ready, subject_of
 from kvestigate.health.model import Fault, Subject
 from kvestigate.health.rule import rule
-from kvestigate.render.human import since
+from kvestigate.render.human import since_when
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.meta import WrittenMeta
@@ -64,7 +64,7 @@ def stalled(cluster: Cluster) -> Iterator[Fault]:
         yield Fault(
             severity=Severity.WARNING if status.available_replicas else Severity.CRITICAL,
             subject=subject,
-            evidence=f"The rollout is stalled{since(progress.last_transition_time)} "
+            evidence=f"The rollout is stalled{since_when(progress.last_transition_time)} "
             f"({progress.reason}: {progress.message}): {status.updated_replicas} of {wanted} pods "
             f"are updated, {status.available_replicas} are available.{refused}",
             why="The new version does not reach all pods, and the Deployment does not roll back "
@@ -92,7 +92,7 @@ def paused(cluster: Cluster) -> Iterator[Fault]:
         yield Fault(
             severity=Severity.WARNING if status.available_replicas else Severity.CRITICAL,
             subject=subject_of("Deployment", meta),
-            evidence=f"The rollout is paused (spec.paused){since(begin)}: "
+            evidence=f"The rollout is paused (spec.paused){since_when(begin)}: "
             f"{status.updated_replicas} of {wanted} pods have the current template, "
             f"{status.available_replicas} are available.",
             why="Changes of the Deployment do not reach its pods until the rollout is resumed.",

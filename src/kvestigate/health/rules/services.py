@@ -13,7 +13,7 @@ from kvestigate.health.rule import rule
 from kvestigate.kube import selectors
 from kvestigate.kube.views.network import Service, ServicePort
 from kvestigate.kube.views.pods import ContainerPort
-from kvestigate.render.human import listed, since
+from kvestigate.render.human import listed, since_when
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.pods import Pod
@@ -330,7 +330,7 @@ def load_balancers(cluster: Cluster) -> Iterator[Fault]:
             continue
         yield service_fault(
             service,
-            f"The Service has no external address{since(meta.creation_timestamp)}: "
+            f"The Service has no external address{since_when(meta.creation_timestamp)}: "
             + (
                 f"{failed[0].reason}: {failed[0].message}"
                 if failed

@@ -11,7 +11,7 @@ from kvestigate.health.rule import rule
 from kvestigate.health.rules.claims import KIND, bytes_of
 from kvestigate.kube.selectors import EVERYTHING
 from kvestigate.kube.views.storage import PersistentVolumeClaim
-from kvestigate.render.human import listed, since, size
+from kvestigate.render.human import listed, since_when, size
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.pods import PodSpec
@@ -54,8 +54,8 @@ def resizing(cluster: Cluster) -> Iterator[Fault]:
             continue
         yield _fault(
             claim,
-            f"The volume has {size(has)}, and the claim requests {size(wanted)}{since(begin)}: "
-            f"{problem}.",
+            f"The volume has {size(has)}, and the claim requests {size(wanted)}"
+            f"{since_when(begin)}: {problem}.",
             "The claim stays at its old size.",
             Severity.WARNING,
             begin,

@@ -11,7 +11,7 @@ from kvestigate.health.rules.claims import DEFAULT_CLASS, bytes_of
 from kvestigate.kube.eligibility import matches_term
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.storage import PersistentVolume
-from kvestigate.render.human import listed, since, size
+from kvestigate.render.human import listed, since_when, size
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 
@@ -108,7 +108,9 @@ def attachments(cluster: Cluster) -> Iterator[Fault]:
         error = status.detach_error if detaching else status.attach_error
         if error is not None and (detaching or not status.attached):
             verb = "detached from" if detaching else "attached to"
-            problem = f"cannot be {verb} node {spec.node_name}{since(error.time)}: {error.message}"
+            problem = (
+                f"cannot be {verb} node {spec.node_name}{since_when(error.time)}: {error.message}"
+            )
             begin = error.time
         elif cluster.lacks(listings.NODES, spec.node_name) and cluster.settled(
             each.metadata.creation_timestamp

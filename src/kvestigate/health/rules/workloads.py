@@ -14,7 +14,7 @@ from kvestigate.health.model import Fault, Subject
 from kvestigate.health.rule import rule
 from kvestigate.health.rules.rollouts import is_stalled, waits_for_resume
 from kvestigate.kube.views.meta import Condition
-from kvestigate.render.human import listed, since
+from kvestigate.render.human import listed, since_when
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.meta import WrittenMeta
@@ -216,7 +216,7 @@ def _unavailable(cluster: Cluster, state: _State) -> Iterator[Fault]:
     yield Fault(
         severity=Severity.WARNING if state.available else Severity.CRITICAL,
         subject=state.subject,
-        evidence=f"{state.available} of {state.wanted} pods are available{since(begin)}: "
+        evidence=f"{state.available} of {state.wanted} pods are available{since_when(begin)}: "
         f"{refused or _what_is_missing(waiting, state.wanted - running)}{state.order}",
         why="Fewer pods than wanted do the work."
         if state.available
