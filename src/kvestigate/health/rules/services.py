@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from difflib import SequenceMatcher
 from typing import Any
 
 from kvestigate.health.cluster import Cluster, Maker, is_ready, subject_of
@@ -19,6 +20,10 @@ from kvestigate.snapshot import listings
 from kvestigate.snapshot.pods import Pod
 
 _PROMPT = timedelta(minutes=1)
+_SIMILAR = 0.6
+"""How alike two values of a label are if one may be a mistyped other."""
+_COMPARED = 300
+"""Pods that are looked at for it: to compare texts takes long."""
 _CLUSTER_DOMAIN = ".svc.cluster.local"
 
 
@@ -167,15 +172,19 @@ def _none_matches(cluster: Cluster, service: Service, makers: Sequence[Maker]) -
     )
 
 
+def _similarity(one: str, other: str) -> float:
+    return SequenceMatcher(None, one, other).ratio()
+
+
 def _nearest(cluster: Cluster, service: Service) -> str:
-    """The pod whose labels differ least from the selector."""
+    """The pod whose labels differ least from the selector; none if they differ in everything."""
     wanted = service.spec.selector
-    best, most = None, 0
-    for pod in cluster.pods_in(service.metadata.namespace):
+    best, most = None, _SIMILAR
+    for pod in cluster.pods_in(service.metadata.namespace)[:_COMPARED]:
+        similar = max(_similarity(pod.metadata.labels.get(key, ""), wanted[key]) for key in wanted)
         equal = len(wanted.items() & pod.metadata.labels.items())
-        named_alike = sum(1 for key in wanted if key in pod.metadata.labels)
-        if 2 * equal + named_alike > most:
-            best, most = pod, 2 * equal + named_alike
+        if equal + similar > most:
+            best, most = pod, equal + similar
     if best is None:
         return ""
     labels = best.metadata.labels
