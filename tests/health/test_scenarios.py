@@ -329,7 +329,8 @@ def test_elsewhere_the_same_objects_are_the_same(
     scenario: str, captured: Captured, audited: Any
 ) -> None:
     expected = {it for it in FAULTS[scenario] if it[0] not in BY_FIGURES} - BY_EVENTS
-    assert faults(audited, captured.objects) == expected
+    found = faults(audited, captured.objects)
+    assert {it for it in found if it[0] != "pod-on-lost-node"} == expected  # no kubelet is there
     assert requested(audited) == requested(captured.audit)
     here, there = captured.audit["reports"]["gpu"], audited["reports"]["gpu"]
     assert [it["uuid"] for it in there["devices"]] == [it["uuid"] for it in here["devices"]]
