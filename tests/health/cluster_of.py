@@ -11,7 +11,8 @@ import msgspec
 from kvestigate.health.audit import NEEDS
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.administration import UncheckedObject, as_custom_object
-from kvestigate.snapshot.model import Cause, Gap, Snapshot
+from kvestigate.snapshot.gaps import Cause, Gap
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.source import ApiVersion, CustomObjects, Listing, ServerVersion, Source
 
 Object = dict[str, Any]

@@ -10,7 +10,8 @@ import msgspec
 
 from kvestigate.health.audit import NEEDS
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.model import Cause, Gap, Snapshot
+from kvestigate.snapshot.gaps import Cause, Gap
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.source import Listing, Source
 
 Object = dict[str, Any]

@@ -12,11 +12,13 @@ from kvestigate.health.audit import Audit, accept, examine
 from kvestigate.health.difference import keys, parse
 from kvestigate.health.gate import objections
 from kvestigate.health.junit import to_junit
-from kvestigate.health.rendering import finding_blocks
+from kvestigate.health.page import to_page
+from kvestigate.health.rendering import audit_blocks, finding_blocks
 from kvestigate.health.waivers import read_waivers
 from kvestigate.render.encode import to_json
 from kvestigate.render.plain import to_text
 from kvestigate.snapshot import listings
+from kvestigate.snapshot.gaps import Cause, Gap
 from tests.health.cluster_of import cluster_of
 from tests.health.snapshots import snapshot
 
@@ -116,6 +118,35 @@ def test_a_rule_that_could_not_run_fails_unless_that_is_allowed() -> None:
     assert fails(audit)
     assert not fails(audit, allow_gaps=True)
     assert not fails(examine(snapshot({}), "https://x.test")), "metrics are only not served"
+
+
+def partly_read(cause: Cause) -> Audit:
+    seen = snapshot({})
+    gap = Gap("list", "widgets.example.com", cause, "read 500 of 900")
+    seen.parts[listings.CUSTOM_OBJECTS] = (gap,)
+    return examine(seen, "https://x.test")
+
+
+@pytest.mark.parametrize("cause", [Cause.FAILED, Cause.UNAVAILABLE, Cause.DENIED])
+def test_a_kind_that_was_not_read_fails_unless_that_is_allowed(cause: Cause) -> None:
+    audit = partly_read(cause)
+    assert objections(audit, "critical", allow_gaps=False) == [
+        "1 rule ran without all objects: widgets.example.com not read"
+    ]
+    assert not fails(audit, allow_gaps=True)
+    shown = to_text(audit_blocks(audit))
+    assert "Checked in part: custom-resource (" in shown
+    assert "No problems found in what could be read" in to_text(finding_blocks(audit))
+    assert "widgets.example.com" in to_page(audit)
+    assert "widgets.example.com" in to_json(audit).decode()
+
+
+def test_a_list_that_stopped_at_its_limit_is_told_and_passes() -> None:
+    audit = partly_read(Cause.TRUNCATED)
+    assert not fails(audit)
+    line = "Listing widgets.example.com stopped early (read 500 of 900)"
+    assert line in to_text(audit_blocks(audit))
+    assert line in to_page(audit)
 
 
 def test_junit_has_a_case_for_every_rule() -> None:

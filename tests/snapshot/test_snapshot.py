@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from kvestigate.errors import ApiError, Forbidden, ServiceUnavailable, Unauthorized
+from kvestigate.errors import (
+    ApiError,
+    Forbidden,
+    InternalError,
+    NotFound,
+    ServiceUnavailable,
+    Unauthorized,
+)
 from kvestigate.kube import builtins
 from kvestigate.snapshot.collect import take
+from kvestigate.snapshot.gaps import Cause
 from kvestigate.snapshot.listings import (
+    CUSTOM_OBJECTS,
     DEPRECATED_REQUESTS,
     GPU_READINGS,
     NODE_METRICS,
@@ -15,7 +26,8 @@ from kvestigate.snapshot.listings import (
     PODS,
     SERVICES,
 )
-from kvestigate.snapshot.model import Cause
+from kvestigate.snapshot.objects import Node
+from kvestigate.snapshot.source import Listing
 from tests.snapshot.conftest import Front
 from tests.snapshot.objects import container, node, pod
 
@@ -126,3 +138,80 @@ async def test_one_namespace_and_what_is_in_none(front: Front) -> None:
     assert [it.metadata.name for it in snapshot.of(NODES)] == ["a"]
     assert [it.metadata.name for it in snapshot.of(SERVICES)] == ["other"]
     assert snapshot.namespace == "other"
+
+
+async def define(front: Front, *plurals: str) -> None:
+    for plural in plurals:
+        kind = plural.removesuffix("s").capitalize()
+        await front.api.create(
+            builtins.resource("customresourcedefinitions"),
+            {
+                "metadata": {"name": f"{plural}.example.com"},
+                "spec": {
+                    "group": "example.com",
+                    "scope": "Namespaced",
+                    "names": {"plural": plural, "kind": kind},
+                    "versions": [
+                        {
+                            "name": "v1",
+                            "served": True,
+                            "storage": True,
+                            "schema": {"openAPIV3Schema": {"type": "object"}},
+                        }
+                    ],
+                },
+            },
+        )
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (InternalError("conversion webhook failed"), Cause.FAILED),
+        (ServiceUnavailable("try later"), Cause.UNAVAILABLE),
+        (Forbidden("no"), Cause.DENIED),
+    ],
+)
+async def test_a_custom_kind_that_cannot_be_listed_is_a_gap(
+    front: Front, error: ApiError, cause: Cause
+) -> None:
+    await define(front, "gadgets", "widgets")
+    front.exposing["/apis/example.com/v1/gadgets"] = b'{"items": [{"metadata": {"name": "a"}}]}'
+    front.refusing["/apis/example.com/v1/widgets"] = error
+    snapshot = await take(front.api, [CUSTOM_OBJECTS])
+    (gap,) = snapshot.missing([CUSTOM_OBJECTS])
+    assert (gap.verb, gap.resource, gap.cause) == ("list", "widgets.example.com", cause)
+    assert gap.message == error.message
+    assert [custom.metadata.name for custom in snapshot.of(CUSTOM_OBJECTS)] == ["a"]
+
+
+async def test_a_custom_kind_that_is_not_served_has_no_objects(front: Front) -> None:
+    await define(front, "widgets")
+    front.refusing["/apis/example.com/v1/widgets"] = NotFound("no such resource")
+    assert not (await take(front.api, [CUSTOM_OBJECTS])).missing([CUSTOM_OBJECTS])
+
+
+async def test_strangers_are_told_so_of_a_custom_kind(front: Front) -> None:
+    await define(front, "widgets")
+    front.refusing["/apis/example.com/v1/widgets"] = Unauthorized("who are you?")
+    with pytest.raises(Unauthorized):
+        await take(front.api, [CUSTOM_OBJECTS])
+
+
+@pytest.mark.parametrize(
+    ("listing", "counts"),
+    [
+        (replace(NODES, most=2), (2, 3)),
+        (replace(NODES, most=3), None),
+        (replace(NODES, most=2, fields="spec.unschedulable=false"), (2, None)),
+    ],
+)
+async def test_a_list_that_stops_at_its_limit_says_how_much_it_read(
+    front: Front, listing: Listing[Node], counts: tuple[int, int | None] | None
+) -> None:
+    for number in range(3):
+        await front.api.create(builtins.resource("nodes"), node(f"n{number}"))
+    gaps = (await take(front.api, [listing])).missing([listing])
+    assert [(gap.cause, gap.read, gap.total) for gap in gaps] == (
+        [(Cause.TRUNCATED, *counts)] if counts else []
+    )

@@ -204,7 +204,7 @@ def _check_no_watch(webhook: str | None, slack: str | None) -> None:
 
 def _passed(audit: Audit, fail_on: str | None, allow_gaps: bool) -> int:
     from kvestigate.health.gate import objections
-    from kvestigate.snapshot.model import Cause
+    from kvestigate.snapshot.gaps import Cause
 
     if not audit.objects and any(gap.cause is Cause.DENIED for gap in audit.gaps):
         return EXIT_DENIED

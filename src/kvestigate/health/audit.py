@@ -17,14 +17,15 @@ from kvestigate.client.named import require_namespace
 from kvestigate.errors import KvestigateError
 from kvestigate.health.cluster import Cluster
 from kvestigate.health.model import Finding, Profile, key_of
-from kvestigate.health.registry import RULES, chosen, findings, skipped
+from kvestigate.health.registry import RULES, chosen, findings, incomplete, skipped
 from kvestigate.health.rule import Rule
 from kvestigate.health.rules.running import crashing_containers
 from kvestigate.health.waivers import Accepted, Waiver, accepted, annotated
 from kvestigate.kube.views.pods import CondensedContainerStatus
 from kvestigate.reports.registry import REPORTS
 from kvestigate.snapshot.collect import take
-from kvestigate.snapshot.model import Gap, Snapshot
+from kvestigate.snapshot.gaps import Gap
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.pods import Pod
 from kvestigate.snapshot.source import Progress, Source
 
@@ -82,6 +83,9 @@ class Audit:
     """Those of the findings that do not count for `--fail-on`."""
     skipped: tuple[str, ...]
     """The rules that were not checked because of `gaps`."""
+    incomplete: tuple[str, ...] = ()
+    """The rules that were checked without a part of what they need, because of `gaps`. A list
+    that stops at its limit makes no rule incomplete: a large cluster always has such lists."""
     reports: dict[str, Any]
     gaps: tuple[Gap, ...]
 
@@ -124,6 +128,7 @@ def examine(snapshot: Snapshot, server: str, options: AuditOptions = _DEFAULTS) 
         findings=found,
         accepted=tuple(accepted(found, waivers, (), snapshot.captured_at.date())),
         skipped=skipped(snapshot, rules),
+        incomplete=incomplete(snapshot, rules),
         reports={report.name: snapshot.derived(report.collect) for report in REPORTS},
         gaps=snapshot.missing(sources_of(rules)),
     )

@@ -45,6 +45,7 @@ from kvestigate.health.rules import (
     wiring,
     workloads,
 )
+from kvestigate.snapshot.gaps import Cause
 from kvestigate.snapshot.model import Snapshot
 
 RULES: tuple[Rule, ...] = (
@@ -112,3 +113,18 @@ def skipped(snapshot: Snapshot, rules: Collection[Rule] | None = None) -> tuple[
     """The names of rules that were not checked because a source they need was not read."""
     asked = chosen() if rules is None else rules
     return tuple(rule.name for rule in asked if not snapshot.knows(*rule.needs))
+
+
+def incomplete(snapshot: Snapshot, rules: Collection[Rule]) -> tuple[str, ...]:
+    """The names of rules that were checked although a part of what they need was not read.
+
+    A truncated list does not count: its limit is a choice, and the gap says how much was read.
+    """
+    partial = {
+        source
+        for source, gaps in snapshot.parts.items()
+        if any(gap.cause is not Cause.TRUNCATED for gap in gaps)
+    }
+    names = (rule.name for rule in rules if partial.intersection(rule.needs))
+    missing = skipped(snapshot, rules)
+    return tuple(name for name in names if name not in missing)

@@ -18,7 +18,7 @@ from kvestigate.render.severity import tally
 from kvestigate.reports.model import Report, gap_reason
 from kvestigate.reports.registry import REPORTS
 from kvestigate.reports.rendering import not_read, only, seen
-from kvestigate.snapshot.model import Gap
+from kvestigate.snapshot.gaps import Cause, Gap
 from kvestigate.snapshot.source import Source
 
 _PROGRAMS = ("kvestigate", "kubectl")
@@ -57,7 +57,7 @@ def finding_blocks(audit: Audit) -> Sequence[Block]:
     blocks += [text(line, Tone.DIM) for line in accepted_lines(audit)]
     findings = unaccepted(audit)
     if not findings:
-        tone = Tone.WARN if audit.skipped else Tone.GOOD
+        tone = Tone.WARN if audit.skipped or audit.incomplete else Tone.GOOD
         return [*blocks, text(no_problems(audit), tone)]
     summary = tally(finding.severity for finding in findings)
     shown = map(_finding, findings) if audit.every_fault else _brief(findings)
@@ -85,7 +85,22 @@ def not_checked(audit: Audit) -> Sequence[str]:
         if rule.name in audit.skipped:
             reasons = dict.fromkeys(gap_reason(gap) for gap in _gaps_of(rule.needs, audit))
             rules.setdefault("; ".join(reasons), []).append(rule.name)
-    return [f"Not checked: {', '.join(names)} ({reason})." for reason, names in rules.items()]
+    lines = [f"Not checked: {', '.join(names)} ({reason})." for reason, names in rules.items()]
+    return [*lines, *_checked_in_part(audit)]
+
+
+def _checked_in_part(audit: Audit) -> Sequence[str]:
+    """`Checked in part: custom-resource (listing widgets.example.com fails).`"""
+    whole = {(source.verb, source.name) for rule in RULES for source in rule.needs}
+    parts = [
+        gap
+        for gap in audit.gaps
+        if (gap.verb, gap.resource) not in whole and gap.cause is not Cause.ABSENT
+    ]
+    if not audit.incomplete or not parts:
+        return []
+    reasons = "; ".join(gap_reason(gap) for gap in parts if gap.cause is not Cause.TRUNCATED)
+    return [f"Checked in part: {', '.join(audit.incomplete)} ({reasons})."]
 
 
 def no_problems(audit: Audit) -> str:
@@ -93,7 +108,7 @@ def no_problems(audit: Audit) -> str:
     ran = audit.checks - len(audit.skipped)
     if not ran:
         return "No check could run: whether there are problems is unknown."
-    which = " by the checks that could run" if audit.skipped else ""
+    which = " in what could be read" if audit.skipped or audit.incomplete else ""
     checks = f"{counted(ran, 'check')} on {counted(audit.objects, 'object')}"
     new = "new " if audit.accepted else ""
     return f"No {new}problems found{which} ({checks})."

@@ -27,7 +27,8 @@ from kvestigate.render.severity import Severity
 from kvestigate.reports.model import gap_line
 from kvestigate.snapshot import scheduling
 from kvestigate.snapshot.collect import take
-from kvestigate.snapshot.model import Cause, Gap, Snapshot
+from kvestigate.snapshot.gaps import Cause, Gap
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.scheduling import Situation
 from kvestigate.snapshot.source import Progress
 

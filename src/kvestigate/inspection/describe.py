@@ -73,6 +73,7 @@ async def _related(
         snapshot,
         listed={sources[narrowed]: items for narrowed, items in snapshot.listed.items()},
         gaps={sources[narrowed]: gap for narrowed, gap in snapshot.gaps.items()},
+        parts={sources[narrowed]: gaps for narrowed, gaps in snapshot.parts.items()},
     )
 
 

@@ -15,7 +15,7 @@ from kvestigate.render.blocks import Block, Cell, Field, Tone, table, text
 from kvestigate.render.human import age
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.collect import take
-from kvestigate.snapshot.model import Gap
+from kvestigate.snapshot.gaps import Gap
 from kvestigate.snapshot.source import Progress
 
 

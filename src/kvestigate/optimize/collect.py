@@ -21,7 +21,7 @@ from kvestigate.optimize.model import Fleet, fleet_of
 from kvestigate.reports import gpu, nodes
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.collect import take
-from kvestigate.snapshot.model import Gap
+from kvestigate.snapshot.gaps import Gap
 from kvestigate.snapshot.scheduling import BUDGETS, NODES, PODS, Situation
 from kvestigate.snapshot.source import Progress
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kvestigate.render.blocks import Block, Tone, text
-from kvestigate.snapshot.model import Cause, Gap, Snapshot
+from kvestigate.snapshot.gaps import Cause, Gap
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.source import Source
 
 T = TypeVar("T")
@@ -41,11 +42,14 @@ def gap_reason(gap: Gap) -> str:
         Cause.DENIED: f"{reading} {gap.resource} is forbidden",
         Cause.ABSENT: f"the cluster does not serve {gap.resource}",
         Cause.UNAVAILABLE: f"the server of {gap.resource} does not answer",
+        Cause.FAILED: f"{reading} {gap.resource} fails",
+        Cause.TRUNCATED: f"{reading} {gap.resource} stopped early ({gap.message})",
     }[gap.cause]
 
 
 def gap_line(gap: Gap, *, brief: bool = False) -> str:
     """`Listing pods is forbidden: ...`; `brief` omits the server's message."""
     reason = gap_reason(gap)
-    message = f": {gap.message}" if gap.cause is Cause.DENIED and not brief else ""
+    quoted = gap.cause in (Cause.DENIED, Cause.FAILED) and not brief
+    message = f": {gap.message}" if quoted else ""
     return f"{reason[0].upper()}{reason[1:]}{message}"

@@ -14,7 +14,7 @@ from kvestigate.reports.run import (
     collect,
     names,
 )
-from kvestigate.snapshot.model import Cause
+from kvestigate.snapshot.gaps import Cause
 
 
 async def _names(context: Context, options: ListOptions) -> ReportNames:

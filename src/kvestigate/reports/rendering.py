@@ -10,7 +10,7 @@ from kvestigate.render.blocks import Block, Field, Table, Tone, table, text
 from kvestigate.reports.model import Report, gap_line
 from kvestigate.reports.registry import find
 from kvestigate.reports.run import ReportNames, ReportResult
-from kvestigate.snapshot.model import Gap
+from kvestigate.snapshot.gaps import Gap
 
 _PROGRAMS = ("kvestigate", "kubectl")
 _SHOWN = 10

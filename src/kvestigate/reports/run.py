@@ -12,7 +12,7 @@ from kvestigate.client.named import require_namespace
 from kvestigate.operation import NAMESPACE, check_namespace, param
 from kvestigate.reports.registry import REPORTS, find
 from kvestigate.snapshot.collect import take
-from kvestigate.snapshot.model import Gap
+from kvestigate.snapshot.gaps import Gap
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.report/v1"

@@ -1,7 +1,8 @@
 """Taking a snapshot: each source is read once, a few at a time.
 
 A source that is forbidden, not served or unavailable becomes a `Gap`, and the others are read all
-the same. A server that does not answer or rejects the credentials is an error.
+the same. A part of a source that is not read is a `Gap` beside what was read of it. A server that
+does not answer or rejects the credentials is an error.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Any
 
 from kvestigate.aio.groups import one_failure
 from kvestigate.client.api import Api
-from kvestigate.errors import ApiError, Forbidden, NotFound, ServiceUnavailable
-from kvestigate.snapshot.model import Cause, Gap, Snapshot
+from kvestigate.errors import ApiError, NotFound
+from kvestigate.snapshot.gaps import Cause, Gap, cause_of
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.source import Progress, Source
 
 # Each source may itself have several requests in flight.
@@ -35,7 +37,10 @@ async def take(
     async def read(source: Source[Any]) -> None:
         async with room:
             try:
-                snapshot.listed[source] = await source.read(api, namespace, progress)
+                reading = await source.read(api, namespace, progress)
+                snapshot.listed[source] = reading.items
+                if reading.gaps:
+                    snapshot.parts[source] = reading.gaps
             except ApiError as error:
                 if isinstance(error, NotFound) and source.absent_means_none:
                     snapshot.listed[source] = ()
@@ -50,12 +55,7 @@ async def take(
 
 
 def _gap(source: Source[Any], error: ApiError) -> Gap:
-    if isinstance(error, Forbidden):
-        cause = Cause.DENIED
-    elif isinstance(error, NotFound):
-        cause = Cause.ABSENT
-    elif isinstance(error, ServiceUnavailable):
-        cause = Cause.UNAVAILABLE
-    else:
+    cause = cause_of(error)
+    if cause is Cause.FAILED:
         raise error
     return Gap(source.verb, source.name, cause, error.message)

@@ -14,7 +14,7 @@ from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, KvestigateError
 from kvestigate.snapshot.pods import Pod
 from kvestigate.snapshot.prometheus import samples
-from kvestigate.snapshot.source import Progress, Source
+from kvestigate.snapshot.source import Progress, Reading, Source
 
 SELECTORS = (
     "app.kubernetes.io/name in (dcgm-exporter, nvidia-dcgm-exporter)",
@@ -61,7 +61,7 @@ class GpuExporters(Source[GpuReading]):
 
     async def read(
         self, api: Api, namespace: str, progress: Progress | None
-    ) -> tuple[GpuReading, ...]:
+    ) -> Reading[GpuReading]:
         room = asyncio.Semaphore(_TOGETHER)
         pods: dict[tuple[str, str], Pod] = {}
         for selector in SELECTORS:
@@ -74,11 +74,13 @@ class GpuExporters(Source[GpuReading]):
 
         running = [pod for pod in pods.values() if pod.status.phase == "Running"]
         per_exporter = await asyncio.gather(*map(ask, running))
-        return tuple(
-            reading
-            for own in per_exporter
-            for reading in own
-            if not namespace or not reading.namespace or reading.namespace == namespace
+        return Reading(
+            tuple(
+                reading
+                for own in per_exporter
+                for reading in own
+                if not namespace or not reading.namespace or reading.namespace == namespace
+            )
         )
 
 

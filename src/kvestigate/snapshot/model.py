@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
+from kvestigate.snapshot.gaps import Gap
 from kvestigate.snapshot.source import Listing, Source
 
 T = TypeVar("T")
-
-
-class Cause(enum.Enum):
-    DENIED = "denied"
-    """RBAC forbids it."""
-    ABSENT = "absent"
-    """The server does not serve this type, for example because metrics-server is not installed."""
-    UNAVAILABLE = "unavailable"
-    """The aggregated API server of this type does not answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A source that could not be read."""
-
-    verb: str
-    resource: str
-    """`pods`, `nodes.metrics.k8s.io`, `/metrics`"""
-    cause: Cause
-    message: str
-    """The server's message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +19,9 @@ class Snapshot:
     """UTC."""
     listed: dict[Source[Any], tuple[Any, ...]] = field(default_factory=dict)
     gaps: dict[Source[Any], Gap] = field(default_factory=dict)
+    """Sources of which nothing could be read."""
+    parts: dict[Source[Any], tuple[Gap, ...]] = field(default_factory=dict)
+    """What is missing of sources that were read in part; those are in `listed`, too."""
     namespace: str = ""
     """The only namespace that was read; empty: all."""
     last_log_lines: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
@@ -69,7 +51,12 @@ class Snapshot:
         return not any(source in self.gaps for source in sources)
 
     def missing(self, sources: Iterable[Source[Any]]) -> tuple[Gap, ...]:
-        gaps = (self.gaps[source] for source in sources if source in self.gaps)
+        """What could not be read of `sources`, in whole or in part."""
+        gaps = (
+            gap
+            for source in sources
+            for gap in ((self.gaps[source],) if source in self.gaps else self.parts.get(source, ()))
+        )
         return tuple(dict.fromkeys(gaps))
 
     def derived(self, from_snapshot: Callable[[Snapshot], T]) -> T:

@@ -12,7 +12,7 @@ import msgspec
 
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
-from kvestigate.errors import ApiError, Forbidden
+from kvestigate.errors import ApiError, NotFound, Unauthorized
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.snapshot.administration import (
@@ -21,6 +21,7 @@ from kvestigate.snapshot.administration import (
     UncheckedObject,
     as_custom_object,
 )
+from kvestigate.snapshot.gaps import Gap, cause_of, truncated
 from kvestigate.snapshot.prometheus import Sample, samples
 
 T = TypeVar("T")
@@ -49,6 +50,14 @@ Condense = Callable[[T], T]
 
 
 @dataclass(frozen=True, slots=True)
+class Reading(Generic[Read]):
+    """What a source yields, and the parts of it that could not be read."""
+
+    items: tuple[Read, ...]
+    gaps: tuple[Gap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Source(ABC, Generic[Read]):
     """Something that a snapshot reads once, as a sequence of `Read`."""
 
@@ -68,7 +77,7 @@ class Source(ABC, Generic[Read]):
         return False
 
     @abstractmethod
-    async def read(self, api: Api, namespace: str, progress: Progress | None) -> tuple[Read, ...]:
+    async def read(self, api: Api, namespace: str, progress: Progress | None) -> Reading[Read]:
         """All items; with `namespace`, only those of it and those without a namespace."""
 
 
@@ -99,10 +108,11 @@ class Listing(Source[Read]):
         """Not of measurements: what nobody measures is there all the same."""
         return self.resource.group != builtins.POD_METRICS.group
 
-    async def read(self, api: Api, namespace: str, progress: Progress | None) -> tuple[Read, ...]:
+    async def read(self, api: Api, namespace: str, progress: Progress | None) -> Reading[Read]:
         within = namespace if namespace and self.resource.namespaced else None
         condense = self.condense() if self.condense is not None else None
         items: list[Read] = []
+        gaps: tuple[Gap, ...] = ()
         pages = api.pages(
             self.resource,
             Selection(within, fields=self.fields),
@@ -117,10 +127,14 @@ class Listing(Source[Read]):
                     left = page.metadata.remaining_item_count or 0
                     progress(self.name, len(items), len(items) + left)
                 if self.most and len(items) >= self.most:
+                    meta = page.metadata
+                    if meta.continue_:
+                        remaining = meta.remaining_item_count
+                        gaps = (truncated(self.verb, self.name, len(items), remaining),)
                     break
         finally:
             await pages.aclose()
-        return tuple(items)
+        return Reading(tuple(items), gaps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,29 +151,38 @@ class CustomObjects(Source[CustomObject]):
 
     async def read(
         self, api: Api, namespace: str, progress: Progress | None
-    ) -> tuple[CustomObject, ...]:
-        listing = Listing(builtins.resource("customresourcedefinitions"), Definition)
+    ) -> Reading[CustomObject]:
+        definitions = Listing(builtins.resource("customresourcedefinitions"), Definition)
         resources = [
             resource
-            for definition in await listing.read(api, namespace, None)
+            for definition in (await definitions.read(api, namespace, None)).items
             if (resource := _served(definition)) is not None
         ]
         room = asyncio.Semaphore(_TOGETHER)
 
-        async def objects(resource: Resource) -> tuple[CustomObject, ...]:
-            listing = Listing(resource, UncheckedObject, most=_MOST_OF_A_KIND)
+        async def objects(resource: Resource) -> Reading[CustomObject]:
             async with room:
-                try:
-                    unchecked = await listing.read(api, namespace, None)
-                except Forbidden:
-                    raise
-                except ApiError:
-                    # A dead conversion webhook or aggregated API: its definition says why.
-                    return ()
-            return tuple(map(as_custom_object, unchecked))
+                return await _objects(api, resource, namespace)
 
         per_resource = await asyncio.gather(*map(objects, resources))
-        return tuple(found for own in per_resource for found in own)
+        return Reading(
+            tuple(item for reading in per_resource for item in reading.items),
+            tuple(gap for reading in per_resource for gap in reading.gaps),
+        )
+
+
+async def _objects(api: Api, resource: Resource, namespace: str) -> Reading[CustomObject]:
+    """The objects of one kind; a kind that cannot be listed is a gap beside the other kinds."""
+    listing = Listing(resource, UncheckedObject, most=_MOST_OF_A_KIND)
+    try:
+        reading = await listing.read(api, namespace, None)
+    except Unauthorized:
+        raise
+    except NotFound:
+        return Reading(())  # its definition says why the kind is not served
+    except ApiError as error:
+        return Reading((), (Gap(listing.verb, listing.name, cause_of(error), error.message),))
+    return Reading(tuple(map(as_custom_object, reading.items)), reading.gaps)
 
 
 def _served(definition: Definition) -> Resource | None:
@@ -194,9 +217,9 @@ class MetricSamples(Source[Sample]):
     def name(self) -> str:
         return self.path
 
-    async def read(self, api: Api, namespace: str, progress: Progress | None) -> tuple[Sample, ...]:
+    async def read(self, api: Api, namespace: str, progress: Progress | None) -> Reading[Sample]:
         exposed = await api.request("GET", self.path, accept="text/plain", timeout=_PATIENCE)
-        return tuple(samples(exposed, self.metric))
+        return Reading(tuple(samples(exposed, self.metric)))
 
 
 class ApiVersion(msgspec.Struct, frozen=True, rename="camel"):
@@ -218,9 +241,9 @@ class ServerVersion(Source[ApiVersion]):
 
     async def read(
         self, api: Api, namespace: str, progress: Progress | None
-    ) -> tuple[ApiVersion, ...]:
+    ) -> Reading[ApiVersion]:
         answer = await api.request("GET", "/version")
         try:
-            return (msgspec.json.decode(answer, type=ApiVersion),)
+            return Reading((msgspec.json.decode(answer, type=ApiVersion),))
         except msgspec.DecodeError:
-            return ()
+            return Reading(())

@@ -110,7 +110,7 @@ async def _users(
     if not _requested(pod for pod in pods if pod.spec.node_name in silent):
         return {}
     try:
-        readings = await GpuExporters().read(api, "", None)
+        readings = (await GpuExporters().read(api, "", None)).items
     except Forbidden:
         return {}
     return {it.uuid: f"{it.namespace}/{it.pod}" for it in readings if it.uuid and it.pod}
