@@ -93,13 +93,22 @@ async def test_a_mistyped_parameter_is_answered_with_the_one_that_was_meant(fron
         ("POST", "/info", 405),
     ],
 )
-async def test_other_routes_are_refused_in_the_same_envelope(
-    front: Front, method: str, path: str, status: int
+@pytest.mark.parametrize("identity", ["ada", ""])
+async def test_other_routes_are_refused_in_the_same_envelope_and_recorded(
+    front: Front, document: Document, identity: str, method: str, path: str, status: int
 ) -> None:
-    answer = await front.http.request(method, path)
+    headers = {"authorization": f"Bearer {TOKENS[identity]}"} if identity else {}
+    answer = await front.http.request(method, path, headers=headers)
     assert answer.status_code == status
     assert set(answer.json()["error"]) == {"code", "message", "reason"}
     assert ("allow" in answer.headers) == (status == 405)
+    [record] = recorded(document)
+    assert (record["identity"], record["decision"], record["outcome"]) == (
+        identity,
+        "deny",
+        "denied",
+    )
+    assert record["reason"].startswith("route: ")
 
 
 @pytest.mark.parametrize("body", [b"{", b"[1]", b'"x"', b"\xff", b"[" * 100_000])
@@ -110,20 +119,81 @@ async def test_a_body_that_is_no_object_is_refused(front: Front, body: bytes) ->
     assert answer.json()["error"]["code"] == "malformed"
 
 
-@pytest.mark.parametrize(
-    ("token", "length"), [(TOKENS["ada"], MOST_BYTES + 1), ("wrong", STRANGERS_BYTES + 1)]
-)
-async def test_a_body_that_is_too_large_is_refused_before_it_is_read(
-    front: Front, token: str, length: int
-) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
-    fields = f"host: x\r\nauthorization: Bearer {token}\r\ncontent-length: {length}"
-    writer.write(f"POST /api/v1/op/x HTTP/1.1\r\n{fields}\r\n\r\n".encode())
+async def sent(port: int, text: str) -> tuple[int, Any]:
+    """The status and the body of the answer to what is no whole request."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(text.encode())
     answer = await asyncio.wait_for(reader.read(), 10)
     writer.close()
-    head_part, _, body = answer.partition(b"\r\n\r\n")
-    assert head_part.startswith(b"HTTP/1.1 413 ")
-    assert json.loads(body)["error"]["code"] == "too_large"
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)
+
+
+@pytest.mark.parametrize("identity", ["ada", ""])
+@pytest.mark.parametrize(
+    ("fields", "status", "code"),
+    [
+        (f"content-length: {MOST_BYTES + 1}", 413, "too_large"),
+        ("content-length: -1", 400, "malformed"),
+        ("content-length: 2x", 400, "malformed"),
+        ("content-length: 2\r\ncontent-length: 3", 400, "malformed"),
+        ("content-length: 2\r\ntransfer-encoding: chunked", 400, "malformed"),
+        ("transfer-encoding: chunked\r\n\r\nzz\r\n", 400, "malformed"),
+        ("transfer-encoding: gzip, chunked", 501, "malformed"),
+        ("content-length: 2\r\nexpect: much", 417, "malformed"),
+        ("host: y", 400, "malformed"),
+        ("x: " + "y" * 70_000, 431, "malformed"),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else None,
+)
+async def test_what_never_becomes_a_request_is_refused_and_recorded(
+    front: Front, document: Document, identity: str, fields: str, status: int, code: str
+) -> None:
+    """A body that is too large is refused before it is read."""
+    token = f"authorization: Bearer {TOKENS.get(identity, 'wrong')}\r\n"
+    start = "POST /api/v1/op/workspace%2Esync?x=c4n4ry HTTP/1.1\r\nhost: x\r\n"
+    answered, body = await sent(front.port, f"{start}{token}{fields}\r\n\r\n")
+    assert (answered, body["error"]["code"]) == (status, code)
+    [record] = recorded(document)
+    assert record["operation"] == "workspace.sync"
+    assert (record["identity"], record["decision"], record["outcome"]) == (
+        identity,
+        "deny",
+        "denied",
+    )
+    assert record["reason"].startswith("body: " if status == 413 else "request: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "status"), [("GET /x HTTP/2.0\r\n\r\n", 505), ("\x16\x03\x01\r\n", 400)]
+)
+async def test_what_is_no_http_is_recorded(
+    front: Front, document: Document, text: str, status: int
+) -> None:
+    answered, _ = await sent(front.port, text)
+    assert answered == status
+    [record] = recorded(document)
+    assert (record["identity"], record["operation"]) == ("", "")
+
+
+async def test_strangers_may_send_less(front: Front, document: Document) -> None:
+    fields = f"host: x\r\ncontent-length: {STRANGERS_BYTES + 1}\r\n\r\n"
+    status, body = await sent(front.port, f"POST /api/v1/op/x HTTP/1.1\r\n{fields}")
+    assert (status, body["error"]["code"]) == (413, "too_large")
+    assert len(recorded(document)) == 1
+
+
+async def test_what_cannot_be_recorded_is_told_to_those_who_are_refused(
+    access: Access, document: Document, tmp_path: Path
+) -> None:
+    directory = tmp_path / "logs"
+    document = changed("audit.path", str(directory / "audit.jsonl"), document)
+    async with fronted(document, access) as front:
+        (directory / "audit.jsonl").unlink()
+        directory.rmdir()
+        status, body = await sent(front.port, "GET / HTTP/1.1\r\ncontent-length: x\r\n\r\n")
+        assert (status, body["error"]["reason"]) == (503, "audit")
+        assert (await front.http.get("/")).status_code == 503
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from kvestigate.cybernet.refusals import (
 from kvestigate.cybernet.spec import HttpListen, TlsFiles
 from kvestigate.cybernet.tokens import identify
 from kvestigate.errors import InputError, UsageError
+from kvestigate.http.intake import Unserved
 from kvestigate.http.limits import Limits
 from kvestigate.http.message import Headers, Request, Response
 from kvestigate.http.server import Server, serve
@@ -58,13 +59,12 @@ async def _answer(gateway: Gateway, request: Request, body: Body) -> Response:
         return await _info(gateway, request)
     if request.path.startswith(OPERATIONS):
         return await _operation(gateway, request, body)
-    return _refusal(
-        NoSuchThing(
-            f"no such path: {request.path[:200]}",
-            "route",
-            hint=f"there are GET /info and POST {OPERATIONS}NAME",
-        )
+    unknown = NoSuchThing(
+        f"no such path: {request.path[:200]}",
+        "route",
+        hint=f"there are GET /info and POST {OPERATIONS}NAME",
     )
+    return _refusal(await _refused(gateway, request, unknown))
 
 
 async def listening(gateway: Gateway, listen: HttpListen) -> Server:
@@ -87,7 +87,7 @@ async def listening(gateway: Gateway, listen: HttpListen) -> Server:
             port=listen.port,
             tls=tls,
             limits=limits,
-            refusal=_turned_away,
+            refusal=partial(_turned_away, gateway),
         )
     except OSError as error:
         raise UsageError(
@@ -110,21 +110,26 @@ def _tls(files: TlsFiles) -> ssl.SSLContext:
         raise InputError(error.message, where=files.cert, hint=error.hint) from error
 
 
-def _most_of(gateway: Gateway, headers: Headers) -> int:
+def _identity(gateway: Gateway, headers: Headers) -> str:
+    """Whose token came; empty if nobody's."""
     try:
-        identify(gateway.space.tokens, headers.get_all("authorization"))
+        return identify(gateway.space.tokens, headers.get_all("authorization"))
     except Refused:
-        return STRANGERS_BYTES
-    return MOST_BYTES
+        return ""
+
+
+def _most_of(gateway: Gateway, headers: Headers) -> int:
+    return MOST_BYTES if _identity(gateway, headers) else STRANGERS_BYTES
 
 
 def _sink_of(gateway: Gateway, headers: Headers) -> Body | None:
-    return Body(gateway.room) if _most_of(gateway, headers) == MOST_BYTES else None
+    return Body(gateway.room) if _identity(gateway, headers) else None
 
 
 async def _info(gateway: Gateway, request: Request) -> Response:
     if request.method not in ("GET", "HEAD"):
-        return _refusal(WrongMethod(f"{request.method}: /info is only read", "route"), "GET, HEAD")
+        wrong = WrongMethod(f"{request.method}: /info is only read", "route")
+        return _refusal(await _refused(gateway, request, wrong), allow="GET, HEAD")
     return Response(200, [_JSON, _PRIVATE], msgspec.json.encode(info_of(gateway)))
 
 
@@ -132,23 +137,19 @@ _PRIVATE = ("cache-control", "no-store")
 
 
 async def _operation(gateway: Gateway, request: Request, body: Body) -> Response:
-    name = unquote(request.path.removeprefix(OPERATIONS))
-    remote = request.peer.address
     if request.method != "POST":
-        return _refusal(WrongMethod(f"{request.method}: operations are called", "route"), "POST")
+        wrong = WrongMethod(f"{request.method}: operations are called", "route")
+        return _refusal(await _refused(gateway, request, wrong), allow="POST")
     try:
         identity = identify(gateway.space.tokens, request.headers.get_all("authorization"))
-    except Refused as refusal:
-        return _refusal(await gateway.refuse(Caller("", remote), name, refusal))
-    caller = Caller(identity, remote)
-    try:
         parameters = await body.value()
     except Refused as refusal:
-        return _refusal(await gateway.refuse(caller, name, refusal))
+        return _refusal(await _refused(gateway, request, refusal))
     body.release()
     if parameters is NOTHING:
         parameters = {}
-    outcome = await gateway.call(caller, name, parameters)
+    caller = Caller(identity, request.peer.address)
+    outcome = await gateway.call(caller, _name_in(request.path), parameters)
     if outcome.result is None:
         return _refusal(outcome.refusal or Refused("there is no result", "defect"))
     if outcome.result.file is None:
@@ -174,21 +175,34 @@ class _Sending:
         self._answer.close()
 
 
-def _turned_away(status: int, why: str) -> Response:
-    """What never became a request: too large, too slow, no HTTP."""
-    hint = f"with a token that is known it may have {MOST_BYTES} bytes"
-    refusal: Refused = Malformed(why, "request")
-    if status == 413:
-        refusal = TooLarge(why, "body", hint=hint)
-    return Response(status, [_JSON, _PRIVATE], msgspec.json.encode(refusal.envelope()))
+async def _turned_away(gateway: Gateway, unserved: Unserved) -> Response:
+    """Refuse what never became a request: too large, too slow, no HTTP."""
+    refusal: Refused = Malformed(unserved.reason, "request")
+    if unserved.status == 413:
+        known = f"a request with a known token may have {MOST_BYTES} bytes"
+        refusal = TooLarge(unserved.reason, "body", hint=known)
+    answered = await _refused(gateway, unserved, refusal)
+    return _refusal(answered, status=unserved.status if answered is refusal else 0)
 
 
-def _refusal(refusal: Refused, allow: str = "") -> Response:
+async def _refused(gateway: Gateway, asked: Request | Unserved, refusal: Refused) -> Refused:
+    """Record that a request was turned away; what it is to be answered with."""
+    caller = Caller(_identity(gateway, asked.headers), asked.peer.address)
+    return await gateway.refuse(caller, _name_in(asked.path), refusal)
+
+
+def _name_in(path: str) -> str:
+    """The operation that is called there; empty if none is."""
+    return unquote(path.removeprefix(OPERATIONS)) if path.startswith(OPERATIONS) else ""
+
+
+def _refusal(refusal: Refused, *, status: int = 0, allow: str = "") -> Response:
     headers = [_JSON, _PRIVATE]
     if refusal.status == 401:
         headers.append(("www-authenticate", "Bearer"))
     if refusal.retry_after is not None:
         headers.append(("retry-after", str(refusal.retry_after)))
-    if allow:
+    if allow and refusal.status == 405:
         headers.append(("allow", allow))
-    return Response(refusal.status, headers, msgspec.json.encode(refusal.envelope()))
+    body = msgspec.json.encode(refusal.envelope())
+    return Response(status or refusal.status, headers, body)

@@ -44,6 +44,18 @@ class Refusal(Exception):
         self.reason = reason
 
 
+class Unserved(Struct, frozen=True):
+    """A request that is refused before it is complete, as far as it has come."""
+
+    status: int
+    reason: str
+    path: str
+    """As sent, without the query; empty if none has come."""
+    headers: Headers
+    """Those that have come."""
+    peer: Peer
+
+
 class Arrival(Struct, frozen=True):
     """A complete request."""
 
@@ -103,6 +115,13 @@ class Intake:
                     self.refusal = Refusal(431, "the header is too large")
             elif fresh and len(self.ready) == before + 1:
                 self._remember(data, self.ready[-1])
+
+    def unserved(self, refusal: Refusal) -> Unserved:
+        """What has come of the request that is refused, and nothing of the one before it."""
+        begun = self.phase is not Phase.NOTHING
+        path = self._target.decode("latin-1").partition("?")[0] if begun else ""
+        headers = Headers.parsed(self._fields) if begun else Headers()
+        return Unserved(refusal.status, refusal.reason, path, headers, self._peer)
 
     def abandon(self) -> None:
         """Nothing more will come, and what has come will not be answered."""

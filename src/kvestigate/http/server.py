@@ -10,7 +10,7 @@ from kvestigate.http import sockets
 from kvestigate.http.limits import Limits
 from kvestigate.http.listener import SecureListener, bind
 from kvestigate.http.message import Handler
-from kvestigate.http.service import RefusalAnswer, Service, Shared, plain
+from kvestigate.http.service import RefusalAnswer, Service, Shared, plain_refusal
 
 _BACKLOG = 1024
 
@@ -21,7 +21,9 @@ _FAREWELL = 0.5
 class Server(Shared):
     """Accepts connections and owns them."""
 
-    def __init__(self, handler: Handler, limits: Limits, refusal: RefusalAnswer = plain) -> None:
+    def __init__(
+        self, handler: Handler, limits: Limits, refusal: RefusalAnswer = plain_refusal
+    ) -> None:
         super().__init__(handler, limits, refusal)
         self._listener: asyncio.Server | SecureListener | None = None
         self.address = ("", 0)
@@ -89,7 +91,7 @@ async def serve(
     port: int = 0,
     tls: ssl.SSLContext | None = None,
     limits: Limits | None = None,
-    refusal: RefusalAnswer = plain,
+    refusal: RefusalAnswer = plain_refusal,
 ) -> Server:
     """A server that is listening; port 0 is one that the system chooses."""
     server = Server(handler, limits or Limits(), refusal)

@@ -31,11 +31,11 @@ import asyncio
 import enum
 import logging
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypeAlias, cast
 
 from kvestigate.http import answer, handshake, websocket
-from kvestigate.http.intake import Arrival, Intake, Phase, Refusal
+from kvestigate.http.intake import Arrival, Intake, Phase, Refusal, Unserved
 from kvestigate.http.limits import Limits
 from kvestigate.http.message import Handler, Peer, Request, Response, Upgrade
 
@@ -64,8 +64,8 @@ class ClientGone(Exception):
     """The client left, or was cut off, in the middle of an answer."""
 
 
-RefusalAnswer: TypeAlias = Callable[[int, str], Response]
-"""Status and reason -> the answer, with a body of bytes, to what is too large, slow or garbled."""
+RefusalAnswer: TypeAlias = Callable[[Unserved], Awaitable[Response]]
+"""Makes the answer, with a body of bytes, to what is too large, slow or garbled."""
 
 
 class Shared:
@@ -279,10 +279,11 @@ class Service(asyncio.BufferedProtocol):
         return keep_alive
 
     async def _refuse(self, refusal: Refusal) -> None:
-        response = self._server.refusal(refusal.status, refusal.reason)
+        self._activity = Activity.HANDLING
+        response = await self._server.refusal(self._intake.unserved(refusal))
         body = cast(bytes, response.body)
         head = answer.head(
-            refusal.status,
+            response.status,
             response.headers,
             framing=b"content-length: %d\r\n" % len(body),
             connection=answer.CLOSE,
@@ -457,8 +458,12 @@ def _broken(request: Request) -> Response:
     return plain(500, "internal error")
 
 
-def plain(status: int, text: str) -> Response:
+async def plain_refusal(unserved: Unserved) -> Response:
     """How a request is refused that never reached the handler."""
+    return plain(unserved.status, unserved.reason)
+
+
+def plain(status: int, text: str) -> Response:
     fields = [("content-type", "text/plain; charset=utf-8")]
     return Response(status, fields, text.encode(), compress=False)
 

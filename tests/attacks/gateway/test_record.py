@@ -137,6 +137,21 @@ async def test_those_without_a_token_cannot_fill_the_disk(
     assert len(written(document)) < 4096
 
 
+async def test_those_without_a_token_cannot_fill_the_disk_with_what_is_no_request(
+    document: Document, access: Access
+) -> None:
+    """Other paths, other methods, and lengths that are no number count as any request."""
+    async with fronted(document, access) as front:
+        for number in range(40):
+            answer = await front.http.get(f"/{number}" if number % 2 else "/api/v1/op/pods")
+        assert answer.status_code == 429
+        reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+        writer.write(b"POST /api/v1/op/pods HTTP/1.1\r\ncontent-length: x\r\n\r\n")
+        assert (await asyncio.wait_for(reader.read(), 10)).startswith(b"HTTP/1.1 429 ")
+        writer.close()
+    assert [it["count"] for it in recorded(document)] == [1, 40]
+
+
 async def test_a_few_mistakes_are_told_as_such(document: Document, access: Access) -> None:
     async with fronted(document, access) as front:
         answers = [await front.call("pods", token="") for _ in range(MOST_FAILURES)]

@@ -52,6 +52,7 @@ from kvestigate.cluster.plane.tenancy.fleets.seeding import Scenarios, no_scenar
 from kvestigate.cluster.plane.verbs.lookup import Aggregation
 from kvestigate.errors import RequestEntityTooLarge, UsageError
 from kvestigate.http.certificates import CertificateAuthority
+from kvestigate.http.intake import Unserved
 from kvestigate.http.limits import Limits
 from kvestigate.http.message import Handler, Request, Response, Upgrade
 from kvestigate.http.server import Server, serve
@@ -270,10 +271,10 @@ async def _listening(handler: Handler, listen: Listen, tls: ssl.SSLContext) -> S
         ) from error
 
 
-def _refusal(status: int, reason: str) -> Response:
+async def _refusal(unserved: Unserved) -> Response:
     """The response to a request that cannot be parsed; a Status if its body is too large."""
-    if status != RequestEntityTooLarge.code:
-        return answer.plain(reason, status)
+    if unserved.status != RequestEntityTooLarge.code:
+        return answer.plain(unserved.reason, unserved.status)
     limit = f"limit is {_LIMITS.body_bytes}"
     return answer.failure(RequestEntityTooLarge(f"Request entity too large: {limit}"))
 
