@@ -22,7 +22,7 @@ import yaml
 from kvestigate.client.api import PODS
 from kvestigate.client.connect import connect
 from kvestigate.cybernet.bodies import Answer, Room
-from kvestigate.errors import AlreadyExists, KvestigateError
+from kvestigate.errors import EXIT_NOT_FOUND, AlreadyExists, KvestigateError
 from kvestigate.node_access.reach import reach
 from kvestigate.nodeops.cordon import set_cordoned
 from kvestigate.operation import Operation
@@ -224,6 +224,9 @@ def test_a_workspace_that_is_full_can_be_seen_and_removed(
     assert (another.code, "no room left in the workspace" in another.err) == (1, True)
     assert "full" in ok(invoke("workspace", "status"))
     ok(invoke("workspace", "destroy", "--config", config, *MEANT))
+    for again in (MEANT, ()):
+        shown = ok(invoke("workspace", "destroy", "--config", config, *again))
+        assert shown == "workspace full on node-1 does not exist: nothing to remove\n"
 
 
 def test_only_what_changed_is_sent(
@@ -257,6 +260,11 @@ def test_only_what_changed_is_sent(
     assert (outside.code, "leads out of the workspace" in outside.err) == (1, True)
     stolen = invoke("workspace", "fetch", "code/secret", "--config", config)
     assert (stolen.code, "leads out of the workspace" in stolen.err) == (1, True)
+    missing = invoke("workspace", "fetch", "code/nothing.py", "--config", config)
+    assert (missing.code, "code/nothing.py does not exist in workspace synced" in missing.err) == (
+        EXIT_NOT_FOUND,
+        True,
+    )
 
 
 def test_what_cannot_be_had_is_refused_and_nothing_is_made(

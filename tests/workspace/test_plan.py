@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kvestigate.errors import AlreadyExists, Conflict, InputError, NotFound
+from kvestigate.errors import AlreadyExists, Conflict, InputError
 from kvestigate.workspace.fence import FIRST_USER, Fencing
 from kvestigate.workspace.marker import GpuId, Marker, decode, encode, marker_path
 from kvestigate.workspace.plan import Plan, Wish, differences, plan_creation, plan_destruction
@@ -193,10 +193,9 @@ def test_a_directory_that_is_no_workspace_is_left_alone(survey: Survey) -> None:
         plan_destruction(spec("disk"), survey)
 
 
-def test_what_is_not_there_cannot_be_destroyed() -> None:
-    with pytest.raises(NotFound) as caught:
-        plan_destruction(spec(), seen())
-    assert "workspace status" in (caught.value.hint or "")
+def test_destroying_what_is_not_there_takes_no_steps() -> None:
+    plan = plan_destruction(spec(), seen())
+    assert (lines(plan), plan.notes) == ([], ("it does not exist",))
 
 
 def test_an_empty_directory_is_used_or_removed() -> None:

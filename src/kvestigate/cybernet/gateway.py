@@ -203,8 +203,12 @@ class Gateway:
         return outcome.refusal
 
     async def refuse(self, caller: Caller, name: str, refusal: Refused) -> Refused:
-        """Record a request that a front has turned away; what it is to be answered with."""
-        record = self._outcome(self._begun(caller, name, None), NOTHING, refusal, 0.0, None)
+        """Record a request that a front has turned away; what it is to be answered with.
+
+        It counts as denied whatever the refusal is: nothing was tried.
+        """
+        outcome = self._outcome(self._begun(caller, name, None), NOTHING, refusal, 0.0, None)
+        record = replace(outcome, decision="deny", outcome="denied")
         try:
             if caller.identity:
                 await self._audit.write(record)
@@ -336,7 +340,9 @@ class Gateway:
         place = use.node, use.name
         entry = await self.ledger.entry(place)
         if entry is None:
-            if use.use is Use.COMPARE:
+            if use.use is Use.REMOVE:  # perhaps for the second time, and that is no failure
+                await stack.enter_async_context(self.ledger.removing(place))
+            if use.use in (Use.COMPARE, Use.REMOVE):
                 return
             raise NoSuchThing(
                 f"there is no workspace {use.name!r} on node {use.node!r}",

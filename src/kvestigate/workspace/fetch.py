@@ -7,11 +7,12 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from kvestigate.client.connect import connect
-from kvestigate.errors import KvestigateError, RequestEntityTooLarge
+from kvestigate.client.streams import Completed
+from kvestigate.errors import KvestigateError, NotFound, RequestEntityTooLarge
 from kvestigate.node_access.reach import reach
 from kvestigate.operation import Context
 from kvestigate.render.human import size
-from kvestigate.workspace.host import attempt, complaint, inside, legible, perform
+from kvestigate.workspace.host import attempt, complaint, inside, legible
 from kvestigate.workspace.lifecycle import existing
 from kvestigate.workspace.options import FetchOptions
 from kvestigate.workspace.shell import assigned
@@ -28,9 +29,11 @@ _SECONDS = 600.0
 _RESOLVE = """\
 inside=$(readlink -f -- "$workspace")
 refuse() { echo "path: $wanted $1" >&2; exit 1; }
-path=$(readlink -e -- "$workspace/$wanted") || refuse "does not exist"
+path=$(readlink -e -- "$workspace/$wanted") || exit 44
 case $path in "$inside"/*) ;; *) refuse "leads out of the workspace" ;; esac
 """
+_MISSING = 44
+"""What the script ends with if there is no such file."""
 _PATH_OF = _RESOLVE + """printf '%s' "$path"\n"""
 
 
@@ -111,8 +114,7 @@ async def _part(context: Context, options: FetchOptions, limit: int) -> Fetched:
             most=str(_LONGEST_LISTING),
         )
         done = await attempt(inside(host, marker), given + _PART_OF, timeout=_SECONDS)
-    if done.exit_code:
-        raise KvestigateError(f"{spec.node}: {complaint(done)}")
+    _check_found(options, done)
     line, _, content = done.stdout.partition(b"\n")
     kind, _, size_of_file = line.decode().partition(" ")
     if kind == "f":
@@ -137,6 +139,16 @@ async def _part(context: Context, options: FetchOptions, limit: int) -> Fetched:
     return Fetched(spec.name, spec.node, options.path, Upload(), None, entries)
 
 
+def _check_found(options: FetchOptions, done: Completed) -> None:
+    spec = options.workspace
+    if done.exit_code == _MISSING:
+        raise NotFound(
+            f"path: {options.path} does not exist in workspace {spec.name} on {spec.node}"
+        )
+    if done.exit_code:
+        raise KvestigateError(f"{spec.node}: {complaint(done)}")
+
+
 def _check_size(path: str, so_far: int) -> None:
     if so_far > LARGEST_ANSWER:
         raise RequestEntityTooLarge(
@@ -153,7 +165,9 @@ async def stream(context: Context, options: FetchOptions) -> AsyncGenerator[byte
         marker = existing(context, spec, await survey(host, spec.root, name=spec.name))
         files = inside(host, marker)
         script = assigned(workspace=spec.path, wanted=options.path) + _PATH_OF
-        path = await perform(files, script)
+        resolved = await attempt(files, script)
+        _check_found(options, resolved)
+        path = resolved.stdout.decode("utf-8", "surrogateescape")
         async with aclosing(files.receive(path)) as pieces:
             async for piece in pieces:
                 yield piece

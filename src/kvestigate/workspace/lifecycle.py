@@ -35,6 +35,7 @@ from kvestigate.workspace.plan import (
     Plan,
     Wish,
     differences,
+    nothing_to_remove,
     plan_creation,
     plan_destruction,
 )
@@ -258,14 +259,14 @@ async def _open_if_unneeded(api: Api, host: Host, spec: WorkspaceSpec) -> None:
 
 
 async def destroy(context: Context, options: DestroyOptions) -> Destruction:
-    """Stop what runs in a workspace, and remove it."""
+    """Stop what runs in a workspace, and remove it; nothing is done if there is none."""
     spec = options.workspace
     async with connect(context.access) as api:
         host = (await reach(api, context.via)).host(spec.node)
         seen = await survey(host, DEFAULT_ROOT, spec.root)
-        if context.rules is not None:
-            _own(context, spec, seen)
-        plan = plan_destruction(spec, seen)
+        # An agent learns nothing of what others have: for it, that does not exist.
+        own = context.rules is None or _owner_at(spec, seen) == context.owner
+        plan = plan_destruction(spec, seen) if own else nothing_to_remove(spec)
         if context.apply:
             await carry_out(api, host, plan)
         return Destruction(plan, context.apply)
@@ -391,6 +392,12 @@ def _own(context: Context, spec: WorkspaceSpec, seen: Survey) -> Marker:
             hint="kvestigate workspace status shows which there are; create makes one",
         )
     return marker
+
+
+def _owner_at(spec: WorkspaceSpec, seen: Survey) -> str | None:
+    """Whose workspace is there; None if there is none."""
+    found = seen.at(spec)
+    return None if found is None or found.marker is None else found.marker.owner
 
 
 async def _surveys(hosts: Mapping[str, Host], *roots: str) -> dict[str, Survey | KvestigateError]:

@@ -296,7 +296,8 @@ DESTROY: Operation[DestroyOptions, lifecycle.Destruction] = Operation(
     description=(
         "In all-tmpfs mode that is one umount and one rmdir, however much is in it. Only a "
         "directory with the marker of a workspace is removed. The node is uncordoned if it was "
-        "cordoned for this workspace and no other one needs that."
+        "cordoned for this workspace and no other one needs that. If there is no such workspace, "
+        "nothing is done."
     ),
     input=DestroyOptions,
     output=lifecycle.Destruction,
@@ -312,6 +313,7 @@ DESTROY: Operation[DestroyOptions, lifecycle.Destruction] = Operation(
         f"kvestigate workspace destroy --config workspace.yaml {_MEANT}",
     ),
     render=rendering.destruction_blocks,
+    pending=_has_steps,
     shown=_in_short,
 )
 CORDON = replace(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from kvestigate.errors import AlreadyExists, Conflict, InputError, KvestigateError, NotFound
+from kvestigate.errors import AlreadyExists, Conflict, InputError, KvestigateError
 from kvestigate.render.human import size
 from kvestigate.workspace import steps
 from kvestigate.workspace.fence import FIRST_USER, LAST_USER, Fencing
@@ -110,10 +110,7 @@ def plan_destruction(spec: WorkspaceSpec, seen: Survey) -> Plan:
     """The steps that remove a workspace, as its marker says that it was made."""
     found = seen.at(spec)
     if found is None:
-        raise NotFound(
-            f"there is no workspace {spec.name!r} on {spec.node}: {spec.path} does not exist",
-            hint="kvestigate workspace status shows which there are",
-        )
+        return nothing_to_remove(spec)
     if found.marker is None:
         return _plan_leftover(spec, found, seen)
     made = found.marker.workspace
@@ -133,6 +130,11 @@ def plan_destruction(spec: WorkspaceSpec, seen: Survey) -> Plan:
     else:
         needed.append(steps.remove_tree(made))
     return Plan(spec.name, spec.node, spec.path, tuple(needed))
+
+
+def nothing_to_remove(spec: WorkspaceSpec) -> Plan:
+    """No steps: whoever removes a workspace twice has what they wanted."""
+    return Plan(spec.name, spec.node, spec.path, notes=("it does not exist",))
 
 
 def differences(

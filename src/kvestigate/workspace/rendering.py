@@ -160,6 +160,8 @@ def creation_blocks(done: Creation) -> Sequence[Block]:
 
 def destruction_blocks(done: Destruction) -> Sequence[Block]:
     where = f"workspace {done.plan.workspace} on {done.plan.node}"
+    if not done.plan.steps:
+        return [text(f"{where} does not exist: nothing to remove")]
     if done.applied:
         return [text(f"{where} is gone", Tone.GOOD)]
     return [text(f"would destroy {where}"), *_steps(done.plan)]
