@@ -32,9 +32,9 @@ from kvestigate_client.gateway import (
     CybernetError,
     NoSuchThing,
 )
-from kvestigate_client.packing import pack
+from kvestigate_client.packing import Listing, pack
 from kvestigate_client.placement import NodeState, ShardNeeds, amount_of, node_states, place
-from kvestigate_client.shard_files import bring, send
+from kvestigate_client.shard_files import bring, in_all, listing, send
 from kvestigate_client.shard_runs import Tail, by_rank, results, run_of, start, to_stderr
 from kvestigate_client.shards import NotCleanedUp, Shard, ShardResult, ShardTask, call, each
 
@@ -148,7 +148,7 @@ class DistributedJob:
             metrics = self.client.call("report.run", {"name": "metrics"})
         info = self.client.info()
         gpus = None
-        if gpu_per_shard and any(it["name"] == "workspace.gpus" for it in info["operations"]):
+        if gpu_per_shard and self._offers("workspace.gpus"):
             gpus = self.client.call("workspace.gpus")
         states = node_states(nodes, metrics, gpus)
         hosts = info["constraints"]["hosts"]
@@ -204,9 +204,9 @@ class DistributedJob:
     def sync_code(
         self, source: str | Path, excludes: Sequence[str] = (), subdir: str = "code"
     ) -> None:
-        """Send a directory to every shard."""
-        self._provisioned()
-        for packed in pack(source, excludes):
+        """Send a directory to every shard: of files that all of them have, nothing is sent."""
+        there = in_all(self._listings(self._provisioned(), subdir))
+        for packed in pack(source, excludes, there):
             each(self.shards, partial(send, self.client, packed=packed, subdir=subdir))
 
     def sync_per_shard(
@@ -219,10 +219,20 @@ class DistributedJob:
         chosen = [self._shard(rank) for rank in sources]
 
         def send_own(shard: Shard) -> None:
-            for packed in pack(sources[shard.rank], excludes):
+            [there] = self._listings([shard], subdir)
+            for packed in pack(sources[shard.rank], excludes, there):
                 send(self.client, shard, packed, subdir)
 
         each(chosen, send_own)
+
+    def _listings(self, shards: Sequence[Shard], subdir: str) -> list[Listing]:
+        """What each of them has; nothing where the cyberspace does not let us look."""
+        if not self._offers("workspace.fetch"):
+            return [{} for _ in shards]
+        return each(shards, lambda shard: listing(self.client, shard, subdir))
+
+    def _offers(self, operation: str) -> bool:
+        return any(it["name"] == operation for it in self.client.info()["operations"])
 
     def run(
         self, cmd: Sequence[str], env: Mapping[str, str] | None = None, tag: str = "main"

@@ -47,8 +47,7 @@ UNTRUSTED, TIMED_OUT = "untrusted", "timed_out"
 """Codes of GatewayUnreachable for which waiting is no remedy."""
 REPEATABLE = frozenset({"workspace.create", "workspace.sync", "workspace.destroy"})
 """Operations that change something, and nothing more when they are repeated: a workspace that is
-there is left as it is, files that are equal are not sent again, and what is gone stays gone (the
-repeated call may say NoSuchThing)."""
+there is left as it is, files that are equal are not sent again, and what is gone stays gone."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
 

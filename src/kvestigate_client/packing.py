@@ -6,10 +6,11 @@ import fnmatch
 import gzip
 import io
 import os
+import stat
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kvestigate_client.extraction import Unpacked, extract
 
@@ -26,17 +27,27 @@ class Packed(NamedTuple):
     """Where its file goes on; 0: its files are whole, or it begins here."""
 
 
-def pack(source: str | Path, excludes: Sequence[str] = ()) -> Iterator[Packed]:
+Listing = Mapping[str, Mapping[str, Any]]
+"""Path -> what `workspace.fetch` says of an entry of a directory."""
+
+
+def pack(
+    source: str | Path, excludes: Sequence[str] = (), there: Listing | None = None
+) -> Iterator[Packed]:
     """Archives that together hold a file, or all that is in a directory; large files in parts.
 
-    What matches one of `excludes`, by its name or its path, stays behind with all that is in it.
+    What matches one of `excludes`, by its name or its path, stays behind with all that is in it;
+    so does what is `there` already, by its size, its time of change and whether it is executable.
     """
+    known = there or {}
     root = Path(source)
     if not root.exists():
         raise FileNotFoundError(f"there is no {source}")
     batch: list[tuple[Path, str]] = []
     size = 0
     for path, name in _members(root, excludes):
+        if name in known and _is_same(path, known[name]):
+            continue
         length = path.stat().st_size if path.is_file() and not path.is_symlink() else 0
         if length > ARCHIVE_BYTES:
             yield from _parts(path, name)
@@ -46,8 +57,20 @@ def pack(source: str | Path, excludes: Sequence[str] = ()) -> Iterator[Packed]:
             batch, size = [], 0
         batch.append((path, name))
         size += length
-    if batch or root.is_dir():
+    if batch or (root.is_dir() and not known):
         yield Packed(_archive(batch))
+
+
+def _is_same(path: Path, entry: Mapping[str, Any]) -> bool:
+    """As rsync compares: a file of the same size and time of change, to the second, is the same."""
+    here = path.lstat()
+    if stat.S_ISLNK(here.st_mode):
+        return entry["kind"] == "link" and bool(entry["target"] == str(path.readlink()))
+    if stat.S_ISDIR(here.st_mode):
+        return bool(entry["kind"] == "directory")
+    found = entry["kind"], entry["size"], entry["modified"], entry["executable"]
+    wanted = "file", here.st_size, int(here.st_mtime), bool(here.st_mode & 0o100)
+    return stat.S_ISREG(here.st_mode) and found == wanted
 
 
 def _parts(path: Path, name: str) -> Iterator[Packed]:

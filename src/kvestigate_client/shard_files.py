@@ -5,17 +5,37 @@ from __future__ import annotations
 import base64
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from kvestigate_client.extraction import extract
-from kvestigate_client.gateway import CybernetClient, OperationFailed, TooLarge
-from kvestigate_client.packing import Packed, unpack
+from kvestigate_client.gateway import CybernetClient, NoSuchThing, OperationFailed, TooLarge
+from kvestigate_client.packing import Listing, Packed, unpack
 from kvestigate_client.shards import Shard, call
 
 _PART = 16 << 20
 """Bytes of a file that are fetched at once."""
 _LINKS_AND_DIRECTORIES = {"link": tarfile.SYMTYPE, "directory": tarfile.DIRTYPE}
+
+
+def listing(client: CybernetClient, shard: Shard, path: str) -> Listing:
+    """What is in a directory of a shard; empty if nothing is, or if that cannot be known."""
+    try:
+        found = call(client, "workspace.fetch", shard, path=path, limit=1)
+    except (NoSuchThing, OperationFailed):  # older gateways call a missing directory a failure
+        return {}
+    return {entry["path"]: entry for entry in found["entries"]}
+
+
+def in_all(listings: Sequence[Listing]) -> Listing:
+    """What is the same in all directories."""
+    first, *others = listings
+    return {
+        path: entry
+        for path, entry in first.items()
+        if all(other.get(path) == entry for other in others)
+    }
 
 
 def send(client: CybernetClient, shard: Shard, packed: Packed, subdir: str) -> None:

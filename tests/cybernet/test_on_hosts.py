@@ -7,7 +7,6 @@ import base64
 import io
 import json
 import os
-import random
 import tarfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -129,9 +128,34 @@ def test_a_workspace_is_its_owners_alone(space: ServedSpace, ada: CybernetClient
             bob.call(operation, {**mine, **more})
     with pytest.raises(ConstraintViolated, match="not reserved by this workspace"):
         ada.call("workspace.run", {**mine, "tag": "x", "command": ["true"], "gpus": [0, 1]})
-    ada.call("workspace.destroy", mine)
+    for path in ({"path": "code/nothing"}, {"path": "code/nothing", "limit": 1}):
+        with pytest.raises(NoSuchThing, match="code/nothing does not exist"):
+            ada.call("workspace.fetch", {**mine, **path})
+    assert ada.call("workspace.destroy", mine)["plan"]["steps"]
     with pytest.raises(NoSuchThing):
         ada.call("workspace.ps", mine)
+    assert not ada.call("workspace.destroy", mine)["plan"]["steps"], "a second time is no failure"
+
+
+def test_what_is_not_an_agents_is_not_removed_by_it(
+    cluster: HostsCluster, ada: CybernetClient, tmp_path: Path
+) -> None:
+    """Nor is it told whether there is such a thing."""
+    theirs = tmp_path / "w.yaml"
+    theirs.write_text(to_yaml({"workspace": named("agent-op")}))
+    meant = ("--config", str(theirs), "--apply", "--i-understand-this-modifies-hosts")
+    cluster.run("workspace", "create", *meant)
+    try:
+        answers = [
+            ada.call("workspace.destroy", {"workspace": named(name)})["plan"]
+            for name in ("agent-op", "agent-no")
+        ]
+        assert [(plan["steps"], plan["notes"]) for plan in answers] == [
+            ([], ["it does not exist"])
+        ] * 2
+        assert "agent-op" in cluster.run("workspace", "status")
+    finally:
+        cluster.run("workspace", "destroy", *meant)
 
 
 def test_what_the_operator_made_is_out_of_reach(
@@ -457,29 +481,6 @@ async def test_an_app_counts_as_its_identitys(
         await asyncio.to_thread(ada.call, "workspace.ps", {"workspace": named("agent-one")})
     assert not (await gate.run(DOWN, acting(access), AppOptions(one))).failed
     assert recorded(space_document)[-1]["quota"]["workspaces"] == 0
-
-
-def test_a_file_that_fits_into_no_request_arrives(
-    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kvestigate_client.packing.ARCHIVE_BYTES", 1000)
-    content = random.Random(7).randbytes(4500)
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "large.bin").write_bytes(content)
-    with job() as running:
-        running.discover_and_plan()
-        running.provision("16Mi")
-        for _ in range(2):  # what is there already is written anew
-            running.sync_code(tmp_path, subdir="datasets")
-        for place in running.fetch("datasets/data", tmp_path / "back"):
-            assert (place / "data" / "large.bin").read_bytes() == content
-        monkeypatch.setattr("kvestigate.workspace.fetch.LARGEST_ANSWER", 1000)
-        monkeypatch.setattr("kvestigate_client.shard_files._PART", 1000)
-        for path in ("datasets/data", "datasets/data/large.bin"):
-            for place in running.fetch(path, tmp_path / "in-parts"):
-                found = place / path.removeprefix("datasets/")
-                found = found / "large.bin" if path.endswith("data") else place / "large.bin"
-                assert found.read_bytes() == content
 
 
 @pytest.mark.parametrize(
