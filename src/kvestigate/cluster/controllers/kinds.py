@@ -10,6 +10,7 @@ from kvestigate.cluster.controllers import objects
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Lease, Namespace, Node
+from kvestigate.kube.views.devices import ResourceClaim
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.network import Endpoints, EndpointSlice, Service
 from kvestigate.kube.views.pods import Pod
@@ -52,7 +53,7 @@ DAEMON_SETS = _kind("daemonsets", objects.DaemonSet)
 JOBS = _kind("jobs", objects.Job)
 CRON_JOBS = _kind("cronjobs", objects.CronJob)
 AUTOSCALERS = _kind("horizontalpodautoscalers", objects.HorizontalPodAutoscaler)
-RESOURCE_CLAIMS = _kind("resourceclaims", PartialObject)
+RESOURCE_CLAIMS = _kind("resourceclaims", ResourceClaim)
 CLAIM_TEMPLATES = _kind("resourceclaimtemplates", objects.ResourceClaimTemplate)
 API_SERVICES = _kind("apiservices", objects.ApiService)
 SIGNING_REQUESTS = _kind("certificatesigningrequests", objects.SigningRequest)

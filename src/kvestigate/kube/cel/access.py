@@ -16,9 +16,10 @@ def selector(operand: Run, key: str) -> Run:
     def run(frame: Frame) -> Any:
         value = operand(frame)
         if isinstance(value, dict):
-            if key in value:
+            try:
                 return value[key]
-            raise EvalError(f"no such key: {key}")
+            except KeyError:
+                raise EvalError(f"no such key: {key}") from None
         if isinstance(value, LateFields):
             return value.field(key)
         raise EvalError(NO_OVERLOAD)

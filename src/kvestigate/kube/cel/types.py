@@ -44,6 +44,18 @@ STRING, BYTES, NULL = Type("string"), Type("bytes"), Type("null_type")
 TIMESTAMP, DURATION = Type("timestamp"), Type("duration")
 
 
+class _Fields(dict[str, Field]):
+    """The fields of a type; hashable by identity, as there is one for each type."""
+
+    def __hash__(self) -> int:  # type: ignore[override] # dicts have none
+        return id(self)
+
+
+def object_of(name: str, /, **fields: Type) -> Type:
+    """A type with these fields."""
+    return Type(name, (), _Fields({key: Field(key, type_) for key, type_ in fields.items()}))
+
+
 def list_of(element: Type) -> Type:
     return Type("list", (element,))
 

@@ -57,6 +57,15 @@ class KeyedList(list[Any]):
         return tuple(element.get(name) for name in self.keys)
 
 
+class DefaultMap(dict[str, Any]):
+    """A map whose absent keys have an empty map as value, though `in` says that they are absent."""
+
+    TYPE = "map"
+
+    def __missing__(self, key: str) -> dict[str, Any]:
+        return {}
+
+
 class LateFields:
     """An object whose fields are only worked out when they are asked for: a policy's variables."""
 

@@ -38,6 +38,66 @@ async def test_a_missing_template_is_told_and_waited_for(embedded: Bed) -> None:
     assert statuses == [{"name": "gpu", "resourceClaimName": claim["metadata"]["name"]}]
 
 
+REQUEST = {"name": "r", "exactly": {"deviceClassName": "gpu.example.com"}}
+PROTECTION = "resource.kubernetes.io/delete-protection"
+
+
+async def allocate(bed: Bed, name: str, *pods: dict[str, Any]) -> None:
+    """What the scheduler writes into a claim."""
+    device = {"request": "r", "driver": "gpu.example.com", "pool": "n", "device": "gpu-0"}
+    reserved = [
+        {"resource": "pods", "name": each["metadata"]["name"], "uid": each["metadata"]["uid"]}
+        for each in pods
+    ]
+    status = {"allocation": {"devices": {"results": [device]}}, "reservedFor": reserved}
+    await bed.patch("resourceclaims", name, {"metadata": {"finalizers": [PROTECTION]}})
+    await bed.patch("resourceclaims", name, {"status": status}, "status")
+
+
+async def test_a_claim_of_a_template_goes_when_its_pod_has_ended(embedded: Bed) -> None:
+    bed = embedded
+    bed.fate = lambda pod: None
+    spec = {"spec": {"devices": {"requests": [REQUEST]}}}
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "large"}]
+    async with running(bed, RESOURCES):
+        await bed.create("resourceclaimtemplates", {"metadata": {"name": "large"}, "spec": spec})
+        await bed.create("pods", pod(resourceClaims=claims))
+        pods = await bed.until(
+            "pods", lambda pods: pods["p"].get("status", {}).get("resourceClaimStatuses")
+        )
+        [name] = await bed.until("resourceclaims", len)
+        await allocate(bed, name, pods["p"])
+        await bed.patch("pods", "p", {"status": {"phase": "Succeeded"}}, "status")
+        await bed.until("resourceclaims", lambda claims: not claims)
+
+
+async def test_a_claim_of_its_own_is_freed_with_its_last_pod(embedded: Bed) -> None:
+    bed = embedded
+    bed.fate = lambda pod: None
+    body = {"metadata": {"name": "one"}, "spec": {"devices": {"requests": [REQUEST]}}}
+    using = pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "one"}])
+    async with running(bed, RESOURCES):
+        await bed.create("resourceclaims", body)
+        for name in ("p", "q"):
+            await bed.create("pods", {**using, "metadata": {"name": name}})
+        pods = await bed.until("pods", lambda pods: len(pods) == 2)
+        await allocate(bed, "one", pods["p"], pods["q"])
+        await bed.patch("pods", "p", {"status": {"phase": "Failed"}}, "status")
+        claims = await bed.until(
+            "resourceclaims", lambda claims: len(claims["one"]["status"]["reservedFor"]) == 1
+        )
+        assert claims["one"]["status"]["reservedFor"][0]["name"] == "q"
+        assert claims["one"]["status"]["allocation"]
+        await bed.patch("pods", "q", {"status": {"phase": "Succeeded"}}, "status")
+        claims = await bed.until(
+            "resourceclaims",
+            lambda claims: not claims["one"]["metadata"].get("finalizers"),
+        )
+    status = claims["one"].get("status", {})
+    assert "allocation" not in status
+    assert "reservedFor" not in status
+
+
 async def test_an_ephemeral_volume_gets_its_claim(embedded: Bed) -> None:
     bed = embedded
     bed.fate = lambda pod: None

@@ -101,7 +101,7 @@ async def test_gpus_are_measured_on_nodes_of_any_kind(fleet: tuple[Api, Fleet]) 
         for each in (pod(f"train-{node}", wanted, nodeName=node), body):
             await api.create(PODS, each)
             await until(api, each["metadata"]["name"], is_ready)
-    seen = await GpuExporters().read(api, "", None)
+    seen = (await GpuExporters().read(api, "", None)).items
     assert {(it.node, it.uuid, it.pod, it.utilization > 80) for it in seen} == {
         (node, gpu_uuid(node, 0), f"train-{node}", True) for node in ("here", "there")
     }

@@ -66,9 +66,10 @@ def _element(elements: list[Any], position: int) -> Any:
 
 
 def _value(entries: dict[Any, Any], key: Any) -> Any:
-    if key in entries:
+    try:
         return entries[key]
-    raise EvalError(f"no such key: {key}")
+    except KeyError:
+        raise EvalError(f"no such key: {key}") from None
 
 
 def _maybe_element(elements: list[Any], position: int) -> Optional:

@@ -37,7 +37,7 @@ def _read(text: str, loose: bool) -> Semver | None:
     return Semver((major, minor, patch), tuple(match[4].split(".")) if match[4] else ())
 
 
-def _parsed(text: str, loose: bool = False) -> Semver:
+def parsed(text: str, loose: bool = False) -> Semver:
     found = _read(text, loose)
     if found is None:
         raise EvalError("No Major.Minor.Patch elements found")
@@ -53,8 +53,8 @@ def _compare(one: Semver, other: Semver) -> int:
 
 
 FUNCTIONS: Library = {
-    f"semver(string) -> {_S}": _parsed,
-    f"semver(string, bool) -> {_S}": _parsed,
+    f"semver(string) -> {_S}": parsed,
+    f"semver(string, bool) -> {_S}": parsed,
     "isSemver(string) -> bool": _is,
     "isSemver(string, bool) -> bool": _is,
     f"{_S}::major() -> int": lambda version: version.numbers[0],

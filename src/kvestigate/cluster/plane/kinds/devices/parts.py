@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.policies.environment import DEVICE
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Causes
 from kvestigate.kube.cel import CompileError, compiled
+from kvestigate.kube.devices.selectors import DEVICE
 
 EFFECTS = ("NoExecute", "NoSchedule", "None")
 _OPERATORS = ("Equal", "Exists")

@@ -7,35 +7,24 @@ from collections.abc import Mapping
 
 from kvestigate.kube.cel import types
 from kvestigate.kube.cel.library.authorization import Authorizer, ResourceCheck
-from kvestigate.kube.cel.types import DYN, STRING, Field, Type
+from kvestigate.kube.cel.types import DYN, STRING, Type, object_of
 
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
 
 
-class _Fields(dict[str, Field]):
-    """The fields of a type; hashable by identity, as there is one for each type."""
-
-    def __hash__(self) -> int:  # type: ignore[override] # dicts have none
-        return id(self)
-
-
-def _object(name: str, /, **fields: Type) -> Type:
-    return Type(name, (), _Fields({key: Field(key, type_) for key, type_ in fields.items()}))
-
-
 _STRINGS = types.list_of(STRING)
-_KIND = _object("kubernetes.GroupVersionKind", group=STRING, version=STRING, kind=STRING)
-_RESOURCE = _object(
+_KIND = object_of("kubernetes.GroupVersionKind", group=STRING, version=STRING, kind=STRING)
+_RESOURCE = object_of(
     "kubernetes.GroupVersionResource", group=STRING, version=STRING, resource=STRING
 )
-_USER = _object(
+_USER = object_of(
     "kubernetes.UserInfo",
     username=STRING,
     uid=STRING,
     groups=_STRINGS,
     extra=types.map_of(STRING, _STRINGS),
 )
-REQUEST = _object(
+REQUEST = object_of(
     "kubernetes.AdmissionRequest",
     kind=_KIND,
     resource=_RESOURCE,
@@ -57,20 +46,12 @@ _NAMESPACE_METADATA = {
     **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), types.TIMESTAMP),
     "finalizers": _STRINGS,
 }
-NAMESPACE = _object(
+NAMESPACE = object_of(
     "kubernetes.Namespace",
-    metadata=_object("kubernetes.NamespaceMetadata", **_NAMESPACE_METADATA),
-    spec=_object("kubernetes.NamespaceSpec", finalizers=_STRINGS),
-    status=_object("kubernetes.NamespaceStatus", phase=STRING),
+    metadata=object_of("kubernetes.NamespaceMetadata", **_NAMESPACE_METADATA),
+    spec=object_of("kubernetes.NamespaceSpec", finalizers=_STRINGS),
+    status=object_of("kubernetes.NamespaceStatus", phase=STRING),
 )
-DEVICE = _object(
-    "kubernetes.DRADevice",
-    driver=STRING,
-    allowMultipleAllocations=types.BOOL,
-    attributes=types.map_of(STRING, types.map_of(STRING, DYN)),
-    capacity=types.map_of(STRING, types.map_of(STRING, Type("kubernetes.Quantity"))),
-)
-"""What the selectors of claims and classes are put to."""
 
 _ALWAYS: dict[str, Type] = {
     "object": DYN,
@@ -97,7 +78,7 @@ def scope(
     if has_authorizer:
         names |= _AUTHORIZER
     if variables is not None:
-        names["variables"] = _object("kubernetes.variables", **variables)
+        names["variables"] = object_of("kubernetes.variables", **variables)
     return names
 
 
