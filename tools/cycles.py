@@ -12,7 +12,8 @@ from __future__ import annotations
 import ast
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -64,17 +65,25 @@ def _unit(module: str, package: str) -> str:
     return module.removeprefix(f"{package}.").partition(".")[0]
 
 
-def _imported(path: Path, modules: Iterable[str]) -> Iterator[str]:
+def _imported(path: Path, modules: Container[str]) -> Iterator[str]:
+    for module, name in _imports(path):
+        inner = f"{module}.{name}" if name else module
+        if inner in modules:
+            yield inner
+        elif module in modules:
+            yield module
+
+
+@cache  # a module is asked about once for each package around it
+def _imports(path: Path) -> list[tuple[str, str]]:
+    """`import a.b` is `("a.b", "")`, `from a import b` is `("a", "b")`."""
+    imports = []
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in modules)
+            imports += [(alias.name, "") for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                if inner in modules:
-                    yield inner
-                elif node.module in modules:
-                    yield node.module
+            imports += [(node.module, alias.name) for alias in node.names]
+    return imports
 
 
 def main(packages: list[str]) -> int:

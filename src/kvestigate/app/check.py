@@ -59,8 +59,8 @@ def _within(path: str, value: int, least: int, most: int) -> Iterator[Problem]:
 
 def _one_of(path: str, value: str, known: tuple[str, ...]) -> Iterator[Problem]:
     if value not in known:
-        words = [it for it in known if it]
-        near = {it.lower(): it for it in words}.get(value.lower())
+        words = [word for word in known if word]
+        near = {word.lower(): word for word in words}.get(value.lower())
         hint = f"did you mean {near}?" if near else suggestion(value, words)
         yield Problem(path, f"{shown(value)} is none of {', '.join(words)}", hint)
 
@@ -155,9 +155,9 @@ def _k8s(part: K8sPart) -> Iterator[Problem]:
     yield from _within("k8s.replicas", part.replicas, 0, _MOST)
     for index, port in enumerate(part.ports):
         yield from _port(f"k8s.ports[{index}]", port)
-    numbers = ((it.port, it.protocol) for it in part.ports)
+    numbers = ((port.port, port.protocol) for port in part.ports)
     yield from _unique("k8s.ports", (f"{port}/{protocol}" for port, protocol in numbers), "port")
-    yield from _unique("k8s.ports", (it.name for it in part.ports if it.name), "name")
+    yield from _unique("k8s.ports", (port.name for port in part.ports if port.name), "name")
     if part.health_path:
         if not part.health_path.startswith("/"):
             yield Problem("k8s.health_path", f"{shown(part.health_path)} does not begin with /")
@@ -181,15 +181,15 @@ def _placement(part: K8sPart) -> Iterator[Problem]:
     for key, value in part.node_selector.items():
         yield from _named(f"k8s.node_selector.{key}", key, qualified_name_problems)
         yield from _named(f"k8s.node_selector.{key}", value, label_value_problems)
-    for index, it in enumerate(part.tolerations):
+    for index, toleration in enumerate(part.tolerations):
         path = f"k8s.tolerations[{index}]"
-        yield from _one_of(f"{path}.operator", it.operator, _OPERATORS)
-        yield from _one_of(f"{path}.effect", it.effect, _EFFECTS)
-        if it.key:
-            yield from _named(f"{path}.key", it.key, qualified_name_problems)
-        elif it.operator == "Equal":
+        yield from _one_of(f"{path}.operator", toleration.operator, _OPERATORS)
+        yield from _one_of(f"{path}.effect", toleration.effect, _EFFECTS)
+        if toleration.key:
+            yield from _named(f"{path}.key", toleration.key, qualified_name_problems)
+        elif toleration.operator == "Equal":
             yield Problem(f"{path}.key", "is missing", "write operator: Exists to tolerate all")
-        if it.operator == "Exists" and it.value:
+        if toleration.operator == "Exists" and toleration.value:
             yield Problem(f"{path}.value", "Exists takes no value", "write operator: Equal")
     if part.service_account:
         yield from _named("k8s.service_account", part.service_account, subdomain_problems)
@@ -208,14 +208,14 @@ def file_name(file: ConfigFile) -> str:
 
 
 def _files(files: tuple[ConfigFile, ...]) -> Iterator[Problem]:
-    for index, it in enumerate(files):
+    for index, file in enumerate(files):
         path = f"shared_config_files[{index}]"
-        if bool(it.local) == (it.content is not None):
+        if bool(file.local) == (file.content is not None):
             yield Problem(path, "one of local and content is needed", "give a path, or the text")
-        elif not file_name(it):
+        elif not file_name(file):
             yield Problem(f"{path}.name", "is needed", "name: settings.toml")
         else:
-            yield from _named(f"{path}.name", file_name(it), config_key_problems)
+            yield from _named(f"{path}.name", file_name(file), config_key_problems)
     yield from _unique("shared_config_files", map(file_name, files), "file")
 
 

@@ -186,7 +186,7 @@ def _pod(spec: AppSpec, environment: list[Manifest]) -> Manifest:
     if part.node_selector:
         pod["nodeSelector"] = dict(part.node_selector)
     if part.tolerations:
-        pod["tolerations"] = [_toleration(it) for it in part.tolerations]
+        pod["tolerations"] = [_toleration(toleration) for toleration in part.tolerations]
     volumes, mounts = _volumes(spec)
     container = _container(spec, environment)
     if volumes:
@@ -195,8 +195,13 @@ def _pod(spec: AppSpec, environment: list[Manifest]) -> Manifest:
     return {**pod, "containers": [container]}
 
 
-def _toleration(it: Toleration) -> Manifest:
-    parts = {"key": it.key, "operator": it.operator, "value": it.value, "effect": it.effect}
+def _toleration(toleration: Toleration) -> Manifest:
+    parts = {
+        "key": toleration.key,
+        "operator": toleration.operator,
+        "value": toleration.value,
+        "effect": toleration.effect,
+    }
     return {key: value for key, value in parts.items() if value}
 
 
@@ -207,9 +212,11 @@ def _container(spec: AppSpec, environment: list[Manifest]) -> Manifest:
     if environment:
         container["env"] = environment
     if spec.k8s.env_from_secrets:
-        container["envFrom"] = [{"secretRef": {"name": it}} for it in spec.k8s.env_from_secrets]
+        container["envFrom"] = [
+            {"secretRef": {"name": secret}} for secret in spec.k8s.env_from_secrets
+        ]
     if spec.k8s.ports:
-        container["ports"] = [_container_port(it) for it in spec.k8s.ports]
+        container["ports"] = [_container_port(port) for port in spec.k8s.ports]
     if spec.k8s.health_path:
         probe = {"path": spec.k8s.health_path, "port": _port_name(spec.k8s.ports[0])}
         container["readinessProbe"] = {"httpGet": probe}
@@ -240,7 +247,7 @@ def _volumes(spec: AppSpec) -> tuple[list[Manifest], list[Manifest]]:
     if spec.shared_config_files:
         volumes["config"] = {"name": "config", "configMap": {"name": _config_name(spec)}}
         mounts.append({"name": "config", "mountPath": CONFIG_DIR, "readOnly": True})
-    numbers = {claim: f"volume-{it}" for it, claim in enumerate(_claims(spec))}
+    numbers = {claim: f"volume-{number}" for number, claim in enumerate(_claims(spec))}
     for claim, name in numbers.items():
         volumes[name] = {"name": name, "persistentVolumeClaim": {"claimName": claim}}
     for path, claim in spec.k8s.volumes.items():
@@ -290,7 +297,7 @@ def _service(spec: AppSpec) -> Manifest:
     body: Manifest = {
         "type": _TYPES[spec.k8s.expose],
         "selector": _selector(spec),
-        "ports": [_service_port(it) for it in spec.k8s.ports],
+        "ports": [_service_port(port) for port in spec.k8s.ports],
     }
     return _object("v1", "Service", spec, spec.metadata.name, {"spec": body})
 

@@ -86,5 +86,7 @@ def compare(spec: AppSpec, recorded: RecordedStatus | None) -> AppDiff:
 def _discreet(change: Change) -> Change:
     if not change.path.startswith("env") or not names_a_secret(change.path):
         return change
-    before, after = (None if it is None else "(hidden)" for it in (change.before, change.after))
+    before, after = (
+        None if value is None else "(hidden)" for value in (change.before, change.after)
+    )
     return Change(change.path, before, after)

@@ -35,8 +35,8 @@ async def held_in_pods(api: Api) -> list[HeldInPods]:
     """All Apps in pods. Forbidden, where workloads may not be listed: then none can be counted."""
     selection = Selection(labels=f"{APP_LABEL},{MANAGER_LABEL}={MANAGER}")
     resources = [builtins.resource(kind) for kind in _WORKLOADS]
-    pages = await asyncio.gather(*(api.list(it, selection) for it in resources))
-    return [_held(it) for page in pages for it in page.items if not _ended(it)]
+    pages = await asyncio.gather(*(api.list(resource, selection) for resource in resources))
+    return [_held(workload) for page in pages for workload in page.items if not _ended(workload)]
 
 
 def wanted_in_pods(spec: AppSpec, holder: str) -> HeldInPods:
@@ -50,14 +50,14 @@ def _held(workload: Mapping[str, Any]) -> HeldInPods:
     spec, metadata = workload["spec"], workload["metadata"]
     count = int(spec.get("replicas", spec.get("parallelism", 1)))
     containers = spec["template"]["spec"]["containers"]
-    limits = [(it.get("resources") or {}).get("limits") or {} for it in containers]
+    limits = [(container.get("resources") or {}).get("limits") or {} for container in containers]
     return HeldInPods(
         metadata["namespace"],
         metadata["labels"][APP_LABEL],
         holder_of(metadata),
         count,
-        count * sum(int(it.get(GPU, 0)) for it in limits),
-        count * sum(quantities.whole(it.get("memory", 0)) for it in limits),
+        count * sum(int(limit.get(GPU, 0)) for limit in limits),
+        count * sum(quantities.whole(limit.get("memory", 0)) for limit in limits),
     )
 
 
@@ -65,7 +65,7 @@ def _ended(workload: Mapping[str, Any]) -> bool:
     """Whether it is a Job that takes nothing any more."""
     conditions = (workload.get("status") or {}).get("conditions") or ()
     return any(
-        it.get("type") in ("Complete", "Failed") and it.get("status") == "True"
-        for it in conditions
+        condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True"
+        for condition in conditions
         if workload.get("kind", "Job") == "Job"
     )

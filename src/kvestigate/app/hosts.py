@@ -31,23 +31,25 @@ async def up(place: Place) -> Prepared:
     addresses = await _addresses(place) if place.spec.distributed is not None else {}
     shards = compile_to_hosts(place.spec, addresses).shards
     found, _ = await _look(place)
-    wanted = {_key(it.workspace.node, it.workspace.path): it for it in shards}
-    plans = await _together([plan_shard(place, it, found.get(key)) for key, it in wanted.items()])
-    left = [_spec_of(it) for key, it in found.items() if key not in wanted]
-    plans += await _together([plan_removal(place, it) for it in left])
+    wanted = {_key(shard.workspace.node, shard.workspace.path): shard for shard in shards}
+    plans = await _together(
+        [plan_shard(place, shard, found.get(key)) for key, shard in wanted.items()]
+    )
+    left = [_spec_of(view) for key, view in found.items() if key not in wanted]
+    plans += await _together([plan_removal(place, spec) for spec in left])
     return _prepared(plans)
 
 
 async def down(place: Place) -> Prepared:
     """The App's workspaces go, with all that is in them."""
     found, lost = await _look(place)
-    specs = [_spec_of(it) for it in found.values()]
+    specs = [_spec_of(view) for view in found.values()]
     specs += [
-        it.workspace
-        for it in compile_to_hosts(place.spec).shards
-        if it.workspace.path in lost.get(it.workspace.node, ())
+        shard.workspace
+        for shard in compile_to_hosts(place.spec).shards
+        if shard.workspace.path in lost.get(shard.workspace.node, ())
     ]
-    plans = await _together([plan_removal(place, it) for it in specs])
+    plans = await _together([plan_removal(place, spec) for spec in specs])
     return _prepared(plans)
 
 
@@ -56,10 +58,10 @@ async def _addresses(place: Place) -> dict[str, str]:
     async with connect(place.context.access) as api:
         nodes = [await api.get(_NODES, name, type=Node) for name in place.spec.nodes]
     return {
-        node.metadata.name: it.address
+        node.metadata.name: address.address
         for node in nodes
-        for it in node.status.addresses
-        if it.type == "InternalIP"
+        for address in node.status.addresses
+        if address.type == "InternalIP"
     }
 
 
@@ -72,7 +74,9 @@ async def _look(place: Place) -> tuple[dict[str, WorkspaceView], Mapping[str, tu
             f"cannot look at the workspaces of {place.spec.full_name} on {node}: {why}",
             hint="kvestigate workspace status shows which nodes can be reached",
         )
-    own = {_key(it.node, it.path): it for it in seen.workspaces if it.owner == place.owner}
+    own = {
+        _key(view.node, view.path): view for view in seen.workspaces if view.owner == place.owner
+    }
     return own, seen.lost
 
 
@@ -89,15 +93,15 @@ async def _together(waiting: Sequence[Awaitable[Plan]]) -> list[Plan]:
     """All, some at a time; the first failure is raised when none is under way any more."""
     room = asyncio.Semaphore(_TOGETHER)
 
-    async def one(it: Awaitable[Plan]) -> Plan:
+    async def one(plan: Awaitable[Plan]) -> Plan:
         async with room:
-            return await it
+            return await plan
 
     found = await asyncio.gather(*map(one, waiting), return_exceptions=True)
-    for it in found:
-        if isinstance(it, BaseException):
-            raise it
-    return [it for it in found if not isinstance(it, BaseException)]
+    for outcome in found:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return [outcome for outcome in found if not isinstance(outcome, BaseException)]
 
 
 def _prepared(plans: Sequence[Plan]) -> Prepared:
@@ -112,7 +116,9 @@ async def _carried_out(plans: Sequence[Plan]) -> tuple[Step, ...]:
         started = await _each(plans, lambda plan: plan.starting)
     else:
         started = [[_skipped(task) for task in plan.starting] for plan in plans]
-    return tuple(step for pair in zip(ready, started, strict=True) for it in pair for step in it)
+    return tuple(
+        step for pair in zip(ready, started, strict=True) for steps in pair for step in steps
+    )
 
 
 async def _each(plans: Sequence[Plan], part: Callable[[Plan], Sequence[Task]]) -> list[list[Step]]:
@@ -136,7 +142,7 @@ async def _done(tasks: Sequence[Task]) -> list[Step]:
         except KvestigateError as error:
             why = f"{error.message}; {error.hint}" if error.hint else error.message
             done.append(replace(task.step, action=Action.FAIL, reason=why))
-            return done + [_skipped(it) for it in tasks[number + 1 :]]
+            return done + [_skipped(rest) for rest in tasks[number + 1 :]]
         done.append(task.step if said is None else replace(task.step, reason=said))
     return done
 

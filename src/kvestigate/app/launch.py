@@ -138,7 +138,7 @@ def _launch(spec: AppSpec, path: str, more_env: Mapping[str, str]) -> LaunchPlan
         )
     for name in spec.env:
         _check_variable(name)
-    files = {file_name(it): it.content or "" for it in spec.shared_config_files}
+    files = {file_name(file): file.content or "" for file in spec.shared_config_files}
     own = {CONFIG_VARIABLE: f"{path}/{CONFIG_SUBDIR}"} if files else {}
     command = spec.command
     if loop := _LOOPS.get(spec.restarts):

@@ -60,7 +60,7 @@ def _first_told(where: str, found: Sequence[Problem]) -> AppLoadError:
 
 
 def _all_told(data: bytes, source: str, found: Sequence[Problem]) -> AppLoadError:
-    places = [f"{source}:{_line(data, it.path)}" for it in found]
+    places = [f"{source}:{_line(data, problem.path)}" for problem in found]
     if len(found) == 1:
         [only] = found
         return AppLoadError(str(only), found, where=places[0], hint=only.hint or None)
@@ -114,8 +114,8 @@ def resolve_shared_config_files(spec: AppSpec, base: Path) -> AppSpec:
 def _with_files(spec: AppSpec, base: Path) -> AppSpec:
     wrong: list[Problem] = []
     files = tuple(
-        _resolved(it, base, f"shared_config_files[{index}].local", wrong)
-        for index, it in enumerate(spec.shared_config_files)
+        _resolved(file, base, f"shared_config_files[{index}].local", wrong)
+        for index, file in enumerate(spec.shared_config_files)
     )
     if wrong:
         raise Mistakes(wrong)

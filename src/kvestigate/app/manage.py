@@ -119,7 +119,7 @@ def _check_moved(spec: AppSpec, chosen: ResolvedTarget, recorded: RecordedStatus
         return
     before = _places(recorded.app, recorded.target)
     after = _places(spec, chosen.target)
-    if left := [it for it in before if it not in after]:
+    if left := [place for place in before if place not in after]:
         raise Conflict(
             f"App {spec.full_name} is {left[0]} already, and would be {' and '.join(after)}",
             hint="take it down first: kvestigate app down SPEC, which removes it from there",
@@ -169,7 +169,7 @@ class _Record:
         return outcome
 
     def conclude(self, outcome: AppOutcome, reached: AppPhase) -> None:
-        wrong = [f"{it.subject}: {it.reason}" for it in outcome.steps if not it.action.good]
+        wrong = [f"{step.subject}: {step.reason}" for step in outcome.steps if not step.action.good]
         self.write(AppPhase.FAILED if wrong else reached, "; ".join(wrong))
 
     def write(self, phase: AppPhase, message: str = "") -> None:

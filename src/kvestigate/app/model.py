@@ -72,11 +72,11 @@ class AppOutcome:
 
     @property
     def failed(self) -> bool:
-        return not all(it.action.good for it in self.steps)
+        return not all(step.action.good for step in self.steps)
 
     @property
     def changes_anything(self) -> bool:
-        return any(it.action is not Action.UNCHANGED for it in self.steps)
+        return any(step.action is not Action.UNCHANGED for step in self.steps)
 
     def count(self, action: Action) -> int:
-        return sum(it.action is action for it in self.steps)
+        return sum(step.action is action for step in self.steps)

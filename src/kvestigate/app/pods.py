@@ -57,15 +57,15 @@ async def up(
     wanted = DeployOptions(
         sources=(Source(spec.full_name, text),), force_conflicts=force_conflicts, timeout=timeout
     )
-    kept = {(it["kind"], it["metadata"]["name"]) for it in manifests}
+    kept = {(manifest["kind"], manifest["metadata"]["name"]) for manifest in manifests}
     plan = await deploy(Context(lambda: access), wanted)
-    left = [it for it in there if (it.resource.kind, it.name) not in kept]
+    left = [item for item in there if (item.resource.kind, item.name) not in kept]
 
     async def carry_out() -> tuple[Step, ...]:
         done = await deploy(Context(lambda: access, apply=True), wanted)
         steps = tuple(map(_step, done.objects))
         if done.failed:
-            return steps + tuple(Step(Action.SKIP, it.subject) for it in left)
+            return steps + tuple(Step(Action.SKIP, item.subject) for item in left)
         return steps + await _removed(access, spec, left, timeout)
 
     return Prepared(tuple(map(_step, plan.objects)) + _deletions(left), carry_out)
@@ -78,16 +78,16 @@ async def down(access: Access, spec: AppSpec, fence: Fence, *, timeout: float) -
 
 
 def _deletions(found: Sequence[_Found]) -> tuple[Step, ...]:
-    return tuple(Step(Action.DELETE, it.subject) for it in found)
+    return tuple(Step(Action.DELETE, item.subject) for item in found)
 
 
-def _step(it: Result) -> Step:
-    owners = dict.fromkeys(conflict.manager for conflict in it.conflicts)
-    reason = it.reason
+def _step(result: Result) -> Step:
+    owners = dict.fromkeys(conflict.manager for conflict in result.conflicts)
+    reason = result.reason
     if owners:
-        fields = ", ".join(conflict.path for conflict in it.conflicts)
+        fields = ", ".join(conflict.path for conflict in result.conflicts)
         reason = f"{', '.join(owners)} owns {fields}"
-    return Step(_ACTIONS[it.outcome], f"{it.kind} {it.name}", reason, it.changes)
+    return Step(_ACTIONS[result.outcome], f"{result.kind} {result.name}", reason, result.changes)
 
 
 async def _objects(access: Access, spec: AppSpec, fence: Fence) -> list[_Found]:
@@ -96,7 +96,7 @@ async def _objects(access: Access, spec: AppSpec, fence: Fence) -> list[_Found]:
     selection = Selection(spec.metadata.namespace, labels=labels)
     resources = [builtins.resource(kind) for kind in KINDS]
     async with connect(access) as api:
-        pages = await asyncio.gather(*(api.list(it, selection) for it in resources))
+        pages = await asyncio.gather(*(api.list(resource, selection) for resource in resources))
     for page in pages:
         for item in page.items:
             fence.check(f"App {spec.full_name}", item["metadata"])
@@ -112,29 +112,31 @@ async def _removed(
 ) -> tuple[Step, ...]:
     namespace = spec.metadata.namespace
     async with connect(access) as api:
-        return tuple(await asyncio.gather(*(_remove(api, namespace, it, timeout) for it in found)))
+        return tuple(
+            await asyncio.gather(*(_remove(api, namespace, item, timeout) for item in found))
+        )
 
 
-async def _remove(api: Api, namespace: str, it: _Found, timeout: float) -> Step:
+async def _remove(api: Api, namespace: str, item: _Found, timeout: float) -> Step:
     """It is gone when its pods are. A failure is the outcome of that one object."""
 
     def gone(body: Body | None) -> bool:
-        return body is None or body["metadata"]["uid"] != it.uid
+        return body is None or body["metadata"]["uid"] != item.uid
 
     try:
         await api.delete(
-            it.resource,
-            it.name,
+            item.resource,
+            item.name,
             namespace=namespace,
             propagation=Propagation.FOREGROUND,
-            uid=it.uid,
+            uid=item.uid,
         )
         async with asyncio.timeout(timeout):
-            await until(api, it.resource, it.name, namespace, gone)
+            await until(api, item.resource, item.name, namespace, gone)
     except TimeoutError:
-        return Step(Action.LEAVE, it.subject, f"not gone within {timeout:g} s")
+        return Step(Action.LEAVE, item.subject, f"not gone within {timeout:g} s")
     except NotFound:
         pass  # somebody was faster
     except KvestigateError as error:
-        return Step(Action.FAIL, it.subject, error.message)
-    return Step(Action.DELETE, it.subject)
+        return Step(Action.FAIL, item.subject, error.message)
+    return Step(Action.DELETE, item.subject)

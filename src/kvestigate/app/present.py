@@ -47,12 +47,12 @@ def format_manifest_summary(manifests: Iterable[Mapping[str, Any]]) -> str:
     columns = (Column("kind"), Column("namespace"), Column("name"), Column("about"))
     rows = [
         [
-            str(it["kind"]),
-            str(it["metadata"].get("namespace", "-")),
-            str(it["metadata"]["name"]),
-            _about(it),
+            str(manifest["kind"]),
+            str(manifest["metadata"].get("namespace", "-")),
+            str(manifest["metadata"]["name"]),
+            _about(manifest),
         ]
-        for it in manifests
+        for manifest in manifests
     ]
     return to_text([Table(columns, rows, empty="no objects")])
 
@@ -62,7 +62,7 @@ def _about(manifest: Mapping[str, Any]) -> str:
         case "ConfigMap":
             return ", ".join(manifest["data"])
         case "Service":
-            ports = ", ".join(str(it["port"]) for it in manifest["spec"].get("ports", ()))
+            ports = ", ".join(str(port["port"]) for port in manifest["spec"].get("ports", ()))
             return f"{manifest['spec'].get('type', 'headless')} {ports}".strip()
         case "Job":
             count = manifest["spec"]["completions"]
@@ -82,7 +82,7 @@ def outcome_blocks(outcome: AppOutcome) -> Sequence[Block]:
     blocks: list[Block] = [_heading(outcome), *_target(outcome)]
     if outcome.steps:
         blocks.append(_steps(outcome))
-    if changed := [it for it in outcome.steps if it.changes]:
+    if changed := [step for step in outcome.steps if step.changes]:
         blocks += _changes(changed)
     if not outcome.applied:
         blocks += _scripts(outcome.steps)
@@ -123,11 +123,11 @@ def _target(outcome: AppOutcome) -> list[Block]:
 def _steps(outcome: AppOutcome) -> Table:
     rows: list[list[str | Cell]] = [
         [
-            it.subject,
-            Cell(_word(it.action, outcome.applied), _TONES.get(it.action, Tone.GOOD)),
-            one_line(it.reason) or "-",
+            step.subject,
+            Cell(_word(step.action, outcome.applied), _TONES.get(step.action, Tone.GOOD)),
+            one_line(step.reason) or "-",
         ]
-        for it in outcome.steps
+        for step in outcome.steps
     ]
     columns = (Column("what"), Column("outcome"), Column("reason"))
     return Table(columns, rows)
@@ -136,9 +136,9 @@ def _steps(outcome: AppOutcome) -> Table:
 def _changes(changed: Iterable[Step]) -> list[Block]:
     columns = (Column("what"), Column("field"), Column("before"), Column("after"))
     rows: list[list[str | Cell]] = [
-        [it.subject, change.path, *(_side(side) for side in (change.before, change.after))]
-        for it in changed
-        for change in it.changes
+        [step.subject, change.path, *(_side(side) for side in (change.before, change.after))]
+        for step in changed
+        for change in step.changes
     ]
     return [text("Changes", Tone.STRONG), Table(columns, rows)]
 
@@ -149,9 +149,12 @@ def _side(value: str | None) -> Cell:
 
 def _scripts(steps: Iterable[Step]) -> list[Block]:
     blocks: list[Block] = []
-    for it in steps:
-        if it.script:
-            blocks += [text(f"{it.subject}, on the host:", Tone.STRONG), text("\n".join(it.script))]
+    for step in steps:
+        if step.script:
+            blocks += [
+                text(f"{step.subject}, on the host:", Tone.STRONG),
+                text("\n".join(step.script)),
+            ]
     return blocks
 
 
@@ -169,7 +172,7 @@ def diff_blocks(found: AppDiff) -> Sequence[Block]:
     if found.changes:
         columns = (Column("field of the App"), Column("before"), Column("after"))
         rows: list[list[str | Cell]] = [
-            [it.path, _side(it.before), _side(it.after)] for it in found.changes
+            [change.path, _side(change.before), _side(change.after)] for change in found.changes
         ]
         blocks.append(Table(columns, rows))
     return blocks
@@ -218,14 +221,14 @@ def list_blocks(statuses: Sequence[RecordedStatus]) -> Sequence[Block]:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.namespace,
-            it.name,
-            Cell(it.phase.value, _PHASES.get(it.phase, Tone.DIM)),
-            it.target.value,
-            it.spec_hash[:_SHORT],
-            it.recorded_at,
-            it.context or it.server,
+            status.namespace,
+            status.name,
+            Cell(status.phase.value, _PHASES.get(status.phase, Tone.DIM)),
+            status.target.value,
+            status.spec_hash[:_SHORT],
+            status.recorded_at,
+            status.context or status.server,
         ]
-        for it in statuses
+        for status in statuses
     ]
     return [Table(columns, rows, empty="no App was brought up from here")]

@@ -28,7 +28,7 @@ def as_json(spec: AppSpec) -> str:
 def documents(spec: AppSpec) -> list[dict[str, Any]]:
     if pick_target(spec).target is Target.K8S:
         return compile_to_k8s(spec)
-    return [_host_document(it) for it in compile_to_hosts(spec).shards]
+    return [_host_document(shard) for shard in compile_to_hosts(spec).shards]
 
 
 def _host_document(compiled: CompiledWorkspace) -> dict[str, Any]:

@@ -90,8 +90,8 @@ async def plan_shard(place: Place, shard: CompiledWorkspace, view: WorkspaceView
         hint = "take the App down to make it anew" if view is not None else error.hint
         reason = f"{error.message}; {hint}" if hint else error.message
         return Plan(node, (Task(Step(Action.CONFLICT, _named(shard.workspace), reason)),))
-    filling = [await _plan_sync(place, what, it) for what, it in _materials(place, shard)]
-    code_changed = any(it.step.action is not Action.UNCHANGED for it in filling)
+    filling = [await _plan_sync(place, what, source) for what, source in _materials(place, shard)]
+    code_changed = any(task.step.action is not Action.UNCHANGED for task in filling)
     running = _plan_run(place, shard, view.runs if view else (), code_changed=code_changed)
     return Plan(node, (making, *filling), tuple(running))
 
@@ -99,14 +99,14 @@ async def plan_shard(place: Place, shard: CompiledWorkspace, view: WorkspaceView
 async def _plan_creation(place: Place, spec: WorkspaceSpec) -> Task:
     wanted = CreateOptions(spec)
     found = await create(place.planning, wanted)
-    lines = tuple(it.line for it in found.plan.steps)
+    lines = tuple(step.line for step in found.plan.steps)
     if not lines:
         return Task(Step(Action.UNCHANGED, _named(spec)))
     action = Action.CHANGE if found.exists else Action.CREATE
 
     async def make() -> str:
         made = await create(place.acting, wanted)
-        return ", ".join(f"GPU {it.index} ({it.uuid})" for it in made.gpus)
+        return ", ".join(f"GPU {gpu.index} ({gpu.uuid})" for gpu in made.gpus)
 
     # Which GPUs is known when they are taken: shards on the same node take some before.
     count = spec.gpu.reserve
@@ -160,15 +160,15 @@ def _plan_run(
     place: Place, shard: CompiledWorkspace, runs: Sequence[Run], *, code_changed: bool
 ) -> list[Task]:
     spec, launch = shard.workspace, shard.launch
-    current = next((it for it in runs if it.tag == launch.tag), None)
+    current = next((known for known in runs if known.tag == launch.tag), None)
     subject = _run_named(spec, launch.tag)
     if current is not None and not code_changed and _is_enough(place.spec, current):
         ended = "" if current.exit_code is None else f"ended with exit code {current.exit_code}"
         return [Task(Step(Action.UNCHANGED, subject, ended))]
     tasks = [
-        _stopping(place, spec, it.tag)
-        for it in runs
-        if it.state is RunState.RUNNING and _is_of(place.spec, it)
+        _stopping(place, spec, other.tag)
+        for other in runs
+        if other.state is RunState.RUNNING and _is_of(place.spec, other)
     ]
     wanted = RunOptions(spec, launch.tag, launch.command, env=launch.env, limits=launch.limits)
     step = Step(Action.START, subject, f"log in {spec.path}/logs/{launch.tag}.log")
@@ -186,9 +186,9 @@ def _is_enough(spec: AppSpec, current: Run) -> bool:
     return spec.lifecycle is Lifecycle.BATCH and current.exit_code is not None
 
 
-def _is_of(spec: AppSpec, it: Run) -> bool:
+def _is_of(spec: AppSpec, other: Run) -> bool:
     """Whether the App started it, rather than somebody by hand."""
-    return re.fullmatch(re.escape(spec.metadata.name) + "-[0-9a-f]{8}", it.tag) is not None
+    return re.fullmatch(re.escape(spec.metadata.name) + "-[0-9a-f]{8}", other.tag) is not None
 
 
 def _stopping(place: Place, spec: WorkspaceSpec, tag: str) -> Task:
@@ -209,7 +209,7 @@ def _stopping(place: Place, spec: WorkspaceSpec, tag: str) -> Task:
 
 async def plan_removal(place: Place, spec: WorkspaceSpec) -> Plan:
     found = await destroy(place.planning, DestroyOptions(spec))
-    lines = tuple(it.line for it in found.plan.steps)
+    lines = tuple(step.line for step in found.plan.steps)
     step = Step(Action.DELETE, _named(spec), "; ".join(found.plan.notes), script=lines)
 
     async def remove() -> None:

@@ -110,5 +110,5 @@ def recorded_statuses() -> list[RecordedStatus]:
     for path in sorted(APP_STATUS_DIR.glob("*/*.json")):
         if status := read_status(path):
             found[status.namespace, status.name, status.server] = status
-    newest = sorted(found.values(), key=lambda it: it.recorded_at, reverse=True)
-    return sorted(newest, key=lambda it: (it.namespace, it.name))
+    newest = sorted(found.values(), key=lambda status: status.recorded_at, reverse=True)
+    return sorted(newest, key=lambda status: (status.namespace, status.name))

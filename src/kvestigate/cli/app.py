@@ -297,7 +297,7 @@ def _options(options: GlobalOptions, path: Path, **given: Any) -> AppOptions:
 def _exit_code(outcome: AppOutcome) -> int:
     from kvestigate.app.model import Action
 
-    bad = {it.action for it in outcome.steps if not it.action.good} - {Action.SKIP}
+    bad = {step.action for step in outcome.steps if not step.action.good} - {Action.SKIP}
     if bad == {Action.CONFLICT}:
         return EXIT_CONFLICT
     if bad == {Action.LEAVE}:

@@ -108,7 +108,9 @@ def token(options: GlobalOptions, username: str, role: str) -> None:
 def _say(options: GlobalOptions, username: str, words: str = "{}") -> None:
     from kvestigate.render.blocks import text
 
-    emit(options, {"username": username}, lambda it: [text(words.format(it["username"]))])
+    emit(
+        options, {"username": username}, lambda identity: [text(words.format(identity["username"]))]
+    )
 
 
 def _read_token() -> str:

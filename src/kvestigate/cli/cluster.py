@@ -46,6 +46,10 @@ def _local_kubeconfig() -> Path | None:
     """Of the one that runs here, or of the default one where several do."""
     from kvestigate.cluster.assembly.directory import clusters_directory, known
 
-    running = [it for it in known(clusters_directory(os.environ)) if it.is_running()]
-    meant = running if len(running) == 1 else [it for it in running if it.name == "default"]
+    running = [cluster for cluster in known(clusters_directory(os.environ)) if cluster.is_running()]
+    meant = (
+        running
+        if len(running) == 1
+        else [cluster for cluster in running if cluster.name == "default"]
+    )
     return meant[0].kubeconfig if meant else None

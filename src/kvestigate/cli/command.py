@@ -141,7 +141,9 @@ def _member(made: Command, into: click.Group | None) -> Command:
 def add_global_parameters(owner: click.Command) -> None:
     """An option of the command's own takes the place of a global one of the same name."""
     own = {name for parameter in owner.params for name in parameter.opts}
-    owner.params.extend(it for it in global_parameters() if not own.intersection(it.opts))
+    owner.params.extend(
+        parameter for parameter in global_parameters() if not own.intersection(parameter.opts)
+    )
 
 
 def write_options(owner: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:

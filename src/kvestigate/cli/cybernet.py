@@ -81,7 +81,7 @@ def init(
     from kvestigate.render.encode import to_yaml
 
     path = target or Path(f"{name}.yaml")
-    chosen = next(it for it in TEMPLATES if it.name == template)
+    chosen = next(known for known in TEMPLATES if known.name == template)
     address = listen_address(listen, "--listen")
     token = new_token()
     who = identity or f"{name}-agent"

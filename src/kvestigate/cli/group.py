@@ -48,7 +48,11 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # Click cuts what does not fit on a line; here it goes on in the next one.
         members = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, it.get_short_help_str(limit=500)) for name, it in members if it is not None]
+        rows = [
+            (name, member.get_short_help_str(limit=500))
+            for name, member in members
+            if member is not None
+        ]
         if rows:
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
@@ -146,7 +150,9 @@ class LazyGroup(Group):
                     formatter.write_dl(rows)
         if others := self._derivable(()):
             members = ((word, self.get_command(ctx, word)) for word in others)
-            rows = [(word, it.get_short_help_str(limit=500)) for word, it in members if it]
+            rows = [
+                (word, member.get_short_help_str(limit=500)) for word, member in members if member
+            ]
             with formatter.section(OTHERS):
                 formatter.write_dl(rows)
 

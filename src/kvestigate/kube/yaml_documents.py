@@ -112,7 +112,9 @@ def flattened(documents: Iterable[Document]) -> Iterator[Document]:
             inherited = {}
             if kind != "List":  # the items of a typed list may leave out what they are
                 inherited = {"apiVersion": value.get("apiVersion"), "kind": kind[: -len("List")]}
-            items = ({**inherited, **it} if isinstance(it, dict) else it for it in value["items"])
+            items = (
+                {**inherited, **item} if isinstance(item, dict) else item for item in value["items"]
+            )
             yield from flattened(replace(document, value=item) for item in items)
         else:
             yield document

@@ -60,7 +60,7 @@ def look(paths: Iterable[Path], environ: Mapping[str, str]) -> Look:
         files=tuple(files),
         entries=entries,
         modes={path: mode for path in secret if (mode := _mode(path)) is not None},
-        contents={path: it for path in referenced if (it := _content(path)) is not None},
+        contents={path: content for path in referenced if (content := _content(path)) is not None},
         unusable=tuple(_unusable(entries)),
         missing_plugins=frozenset(_missing(entries, environ)),
     )

@@ -154,7 +154,7 @@ def rename(request: Request) -> Made:
         raise UsageError("the new name is missing", hint="give --to NAME")
     old = request.name or (_current(given) if kind == "context" else "")
     config = copy.deepcopy(given.config)
-    entries = {str(it["name"]): it for it in config.get(f"{kind}s") or ()}
+    entries = {str(entry["name"]): entry for entry in config.get(f"{kind}s") or ()}
     if old not in entries:
         raise UsageError(
             f'{given.path}: there is no {kind} "{old}"',
@@ -186,8 +186,8 @@ def merge(request: Request) -> Made:
     for given in request.given:
         config = _absolute(given.path, copy.deepcopy(given.config))
         for kind, entry in list(_named(config)):
-            taken = {it["name"]: it for it in merged.get(f"{kind}s") or ()}
-            own = {it["name"] for it in config.get(f"{kind}s") or ()}
+            taken = {entry["name"]: entry for entry in merged.get(f"{kind}s") or ()}
+            own = {entry["name"] for entry in config.get(f"{kind}s") or ()}
             if entry["name"] in taken and taken[entry["name"]] != entry:
                 old = entry["name"]
                 _give_name(config, kind, entry, _another(old, given.path, taken.keys() | own))
@@ -208,7 +208,7 @@ def _add(merged: Raw, config: Raw) -> None:
 def _another(name: str, path: Path, taken: Any) -> str:
     stem = _safe(path.stem)
     names = (f"{name}-{stem}" + (f"-{count}" if count else "") for count in range(len(taken) + 1))
-    return next(it for it in names if it not in taken)
+    return next(name for name in names if name not in taken)
 
 
 def split(request: Request) -> Made:

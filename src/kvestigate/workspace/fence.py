@@ -20,7 +20,7 @@ LAST_USER = FIRST_USER + 99_999
 HOME, TEMPORARY = ".home", ".tmp"
 KEPT_FOR_RUNS = ("logs", "pids")
 """Directories that the user of a workspace may read, and only we write to."""
-OF_USER = (*(it for it in LAYOUT if it not in KEPT_FOR_RUNS), HOME, TEMPORARY)
+OF_USER = (*(name for name in LAYOUT if name not in KEPT_FOR_RUNS), HOME, TEMPORARY)
 """Directories that belong to the user of a workspace."""
 
 
@@ -193,7 +193,7 @@ def possible(missing: Iterable[str]) -> Fencing:
     lacking = tuple(missing)
     if not lacking:
         return Fencing.FULL
-    if any(it.startswith(("setpriv", "users")) for it in lacking):
+    if any(need.startswith(("setpriv", "users")) for need in lacking):
         return Fencing.NONE
     return Fencing.USER
 

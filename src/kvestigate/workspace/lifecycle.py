@@ -148,11 +148,15 @@ async def status(context: Context, options: StatusOptions) -> Status:
 async def look(hosts: Mapping[str, Host], root: str = DEFAULT_ROOT) -> Status:
     """What is on these hosts; `unreachable` are those of them that do not answer."""
     seen = await _surveys(hosts, DEFAULT_ROOT, root)
-    told = {node: it for node, it in seen.items() if isinstance(it, Survey)}
+    told = {node: survey for node, survey in seen.items() if isinstance(survey, Survey)}
     return Status(
-        tuple(view for it in told.values() for view in _views(it)),
-        {node: lost for node, it in told.items() if (lost := _lost(it))},
-        {node: it.message for node, it in seen.items() if not isinstance(it, Survey)},
+        tuple(view for survey in told.values() for view in _views(survey)),
+        {node: lost for node, survey in told.items() if (lost := _lost(survey))},
+        {
+            node: failure.message
+            for node, failure in seen.items()
+            if not isinstance(failure, Survey)
+        },
     )
 
 
@@ -161,7 +165,9 @@ async def gpus(context: Context, options: GpusOptions) -> GpuStatus:
         hosts = await reach(api, context.via)
         chosen, unreachable = _chosen(hosts, options.nodes)
         seen = await _surveys(chosen, DEFAULT_ROOT, options.root)
-        claims = {node: it.claims for node, it in seen.items() if isinstance(it, Survey)}
+        claims = {
+            node: survey.claims for node, survey in seen.items() if isinstance(survey, Survey)
+        }
         nodes: list[NodeGpus] = []
         for node, found in (await gpus_of(api, chosen, claims)).items():
             if isinstance(found, KvestigateError):
@@ -184,7 +190,7 @@ async def compare(context: Context, spec: WorkspaceSpec) -> Compared:
             return Compared(False, (), plan)
         marker = existing(context, spec, seen)
         changes = tuple(differences(spec, marker, seen, cordoned=closed))
-        if all(it.repairable for it in changes):
+        if all(change.repairable for change in changes):
             owned = replace(context, owner=marker.owner)
             plan = await _plan(owned, api, host, spec, seen, cordoned=closed)
             return Compared(True, changes, plan)
@@ -443,4 +449,8 @@ def _views(seen: Survey) -> Iterable[WorkspaceView]:
 
 def _lost(seen: Survey) -> tuple[str, ...]:
     made = (marker.workspace for marker in seen.markers)
-    return tuple(it.path for it in made if it.tmpfs_path and it.tmpfs_path not in seen.mounts)
+    return tuple(
+        workspace.path
+        for workspace in made
+        if workspace.tmpfs_path and workspace.tmpfs_path not in seen.mounts
+    )

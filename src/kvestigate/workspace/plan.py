@@ -144,11 +144,11 @@ def differences(
     made = marker.workspace
     pairs = [
         ("storage.mode", spec.storage.mode.value, made.storage.mode.value),
-        ("storage.tmpfs_size", *(mount_size(it.storage.tmpfs_bytes) for it in (spec, made))),
-        ("storage.hybrid_tmpfs_path", *(_hybrid(it) for it in (spec, made))),
+        ("storage.tmpfs_size", *(mount_size(side.storage.tmpfs_bytes) for side in (spec, made))),
+        ("storage.hybrid_tmpfs_path", *(_hybrid(side) for side in (spec, made))),
         ("gpu.reserve", str(spec.gpu.reserve), str(made.gpu.reserve)),
-        ("gpu.indices", *(str(sorted(it.gpu.indices)) for it in (spec, made))),
-        ("gpu.cordon_node", *(str(it.gpu.cordon_node).lower() for it in (spec, made))),
+        ("gpu.indices", *(str(sorted(side.gpu.indices)) for side in (spec, made))),
+        ("gpu.cordon_node", *(str(side.gpu.cordon_node).lower() for side in (spec, made))),
     ]
     if spec.storage.mode is not made.storage.mode:
         pairs = [pair for pair in pairs if not pair[0].startswith(("storage.tmpfs", "storage.hy"))]
@@ -181,8 +181,10 @@ def _plan_repair(wish: Wish, marker: Marker, seen: Survey, *, cordoned: bool) ->
             f"workspace {spec.name!r} on {spec.node} belongs to {whose}", hint="choose another name"
         )
     changes = differences(spec, marker, seen, cordoned=cordoned)
-    if fixed := [it for it in changes if not it.repairable]:
-        said = "; ".join(f"{it.field} is {it.actual}, not {it.wanted}" for it in fixed)
+    if fixed := [change for change in changes if not change.repairable]:
+        said = "; ".join(
+            f"{change.field} is {change.actual}, not {change.wanted}" for change in fixed
+        )
         raise AlreadyExists(
             f"workspace {spec.name!r} is on {spec.node} already, and differs: {said}",
             hint="kvestigate workspace diff shows all; destroy it to make it anew",

@@ -46,7 +46,7 @@ def status_blocks(found: Status) -> Sequence[Block]:
         Column("path", wide=True),
         Column("cordoned", wide=True),
     )
-    rows = [_workspace_row(it) for it in found.workspaces]
+    rows = [_workspace_row(view) for view in found.workspaces]
     blocks: list[Block] = [
         Table(columns, rows, empty="no workspaces: kvestigate workspace create makes one")
     ]
@@ -64,18 +64,18 @@ def status_blocks(found: Status) -> Sequence[Block]:
     return [*blocks, *_unreachable(found.unreachable)]
 
 
-def _workspace_row(it: WorkspaceView) -> list[str | Cell]:
+def _workspace_row(view: WorkspaceView) -> list[str | Cell]:
     return [
-        it.node,
-        it.name,
-        it.storage,
-        size(it.tmpfs_bytes) if it.tmpfs_bytes else "-",
-        _indices(it.gpus),
-        Cell(f"{it.alive}/{len(it.runs)} running", Tone.GOOD if it.alive else Tone.PLAIN),
-        it.owner or "-",
-        it.created_at,
-        it.path,
-        "yes" if it.cordoned else "no",
+        view.node,
+        view.name,
+        view.storage,
+        size(view.tmpfs_bytes) if view.tmpfs_bytes else "-",
+        _indices(view.gpus),
+        Cell(f"{view.alive}/{len(view.runs)} running", Tone.GOOD if view.alive else Tone.PLAIN),
+        view.owner or "-",
+        view.created_at,
+        view.path,
+        "yes" if view.cordoned else "no",
     ]
 
 
@@ -129,12 +129,12 @@ def _workspace_difference(found: Difference) -> Sequence[Block]:
     columns = (Column("field"), Column("should be"), Column("is"), Column("remedy"))
     rows: list[list[str | Cell]] = [
         [
-            it.field,
-            it.wanted or "-",
-            it.actual or "-",
-            "apply" if it.repairable else Cell("destroy and create", Tone.WARN),
+            change.field,
+            change.wanted or "-",
+            change.actual or "-",
+            "apply" if change.repairable else Cell("destroy and create", Tone.WARN),
         ]
-        for it in found.changes
+        for change in found.changes
     ]
     return [text(f"{where} differs"), Table(columns, rows)]
 
@@ -142,7 +142,7 @@ def _workspace_difference(found: Difference) -> Sequence[Block]:
 def application_blocks(done: Application) -> Sequence[Block]:
     return [
         *creation_blocks(done.creation),
-        *(block for it in done.sources for block in synced_blocks(it)),
+        *(block for source in done.sources for block in synced_blocks(source)),
     ]
 
 
@@ -190,7 +190,7 @@ def launch_blocks(done: Launch) -> Sequence[Block]:
     if done.applied:
         return [
             text(f"{done.tag} runs on {plan.node}{gpus}, pid {done.pid}", Tone.GOOD),
-            *(text(it, tone) for it, tone in _kept(done.limits, done.kept)),
+            *(text(limit, tone) for limit, tone in _kept(done.limits, done.kept)),
             text(f"log: {plan.path}/logs/{done.tag}.log"),
         ]
     return [text(f"would run {done.tag} on {plan.node}{gpus}"), *_steps(plan)]
@@ -205,7 +205,7 @@ def _kept(limits: Limits, kept: Kept) -> Iterator[tuple[str, Tone]]:
 
 
 def _limits(run: Run) -> str:
-    return ", ".join(it for it, _ in _kept(run.limits, run.kept)) or "-"
+    return ", ".join(limit for limit, _ in _kept(run.limits, run.kept)) or "-"
 
 
 def runs_blocks(found: RunList) -> Sequence[Block]:
@@ -222,17 +222,17 @@ def runs_blocks(found: RunList) -> Sequence[Block]:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.tag,
-            Cell(it.state.value, _run_tone(it)),
-            _exit(it),
-            str(it.pid),
-            _indices(it.gpus),
-            _limits(it),
-            it.started_at,
-            it.ended_at or "-",
-            one_line(shlex.join(it.command)),
+            run.tag,
+            Cell(run.state.value, _run_tone(run)),
+            _exit(run),
+            str(run.pid),
+            _indices(run.gpus),
+            _limits(run),
+            run.started_at,
+            run.ended_at or "-",
+            one_line(shlex.join(run.command)),
         ]
-        for it in found.runs
+        for run in found.runs
     ]
     return [Table(columns, rows, empty=f"workspace {found.workspace} has no runs")]
 

@@ -208,7 +208,7 @@ _USER = f'HOME="$KVESTIGATE_WORKSPACE/{HOME}" USER=workspace LOGNAME=workspace'
 def _variables(given: Iterable[str]) -> str:
     programs = '"$KVESTIGATE_WORKSPACE/env/bin'
     path = f'if [ -d {programs}" ]; then PATH={programs}:$PATH"; fi\n'
-    own = "".join(f'export {it}="${_GIVEN}{it}"; unset {_GIVEN}{it}\n' for it in given)
+    own = "".join(f'export {name}="${_GIVEN}{name}"; unset {_GIVEN}{name}\n' for name in given)
     return path + own
 
 

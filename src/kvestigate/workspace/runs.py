@@ -127,7 +127,7 @@ async def ps(context: Context, options: PsOptions) -> RunList:
         seen = await survey(host, spec.root, name=spec.name)
         existing(context, spec, seen)
         found = seen.at(spec)
-        runs = sorted(found.runs if found else (), key=lambda it: (it.started_at, it.tag))
+        runs = sorted(found.runs if found else (), key=lambda run: (run.started_at, run.tag))
         return RunList(spec.name, spec.node, tuple(runs))
 
 

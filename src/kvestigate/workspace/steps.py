@@ -56,8 +56,8 @@ def cordon(spec: WorkspaceSpec) -> Step:
 def reopen(marker: Marker, all_here: Iterable[Marker]) -> Step:
     """Open the node again, unless another workspace still wants it closed: then that one will."""
     spec = marker.workspace
-    others = (it for it in all_here if it.workspace.path != spec.path)
-    heir = next((it for it in others if it.workspace.gpu.cordon_node), None)
+    others = (marker for marker in all_here if marker.workspace.path != spec.path)
+    heir = next((marker for marker in others if marker.workspace.gpu.cordon_node), None)
     if heir is None:
         return Step(
             f"uncordon node {spec.node}",

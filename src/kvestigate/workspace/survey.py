@@ -86,7 +86,7 @@ class Survey:
     found: tuple[Found, ...]
 
     def at(self, spec: WorkspaceSpec) -> Found | None:
-        return next((it for it in self.found if it.path == spec.path), None)
+        return next((workspace for workspace in self.found if workspace.path == spec.path), None)
 
     @property
     def claims(self) -> dict[str, str]:
@@ -104,7 +104,7 @@ class Survey:
 
     @property
     def markers(self) -> tuple[Marker, ...]:
-        return tuple(it.marker for it in self.found if it.marker is not None)
+        return tuple(workspace.marker for workspace in self.found if workspace.marker is not None)
 
 
 async def survey(host: Remote, *roots: str, name: str = EVERY) -> Survey:

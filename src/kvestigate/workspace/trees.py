@@ -142,8 +142,10 @@ class Excludes:
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         check_excludes(patterns)
-        deep = {it for it in patterns if "/" in it.strip("/") or it.startswith("/")}
-        self._parts = _Globs(it.strip("/") for it in patterns if it not in deep)
+        deep = {
+            pattern for pattern in patterns if "/" in pattern.strip("/") or pattern.startswith("/")
+        }
+        self._parts = _Globs(pattern.strip("/") for pattern in patterns if pattern not in deep)
         by_depth: dict[int, list[str]] = {}
         for pattern in deep:
             stripped = pattern.strip("/")
@@ -163,14 +165,18 @@ class _Globs:
 
     def __init__(self, patterns: Iterable[str]) -> None:
         written = set(patterns)
-        wild = sorted(it for it in written if any(character in it for character in "*?["))
+        wild = sorted(
+            pattern for pattern in written if any(character in pattern for character in "*?[")
+        )
         self._plain = written.difference(wild)
         self._wild = None
         if wild:
             options = re2.Options()
             options.log_errors = False
             options.dot_nl = True
-            self._wild = re2.compile("|".join(_expression(_legible(it)) for it in wild), options)
+            self._wild = re2.compile(
+                "|".join(_expression(_legible(pattern)) for pattern in wild), options
+            )
         self._known: dict[str, bool] = {}
         """Most paths share most of their parts."""
 

@@ -160,7 +160,10 @@ VIEWS: dict[Address, tuple[type[View], Address]] = {
 @cache
 def builtin() -> dict[Address, Kind]:
     """Every built-in kind by its address."""
-    resources = {(it.group, it.version, it.plural): it for it in builtins.registry()}
+    resources = {
+        (resource.group, resource.version, resource.plural): resource
+        for resource in builtins.registry()
+    }
     kinds = {at: _kind(resource) for at, resource in resources.items() if at not in VIEWS}
     for at, (view, stored) in VIEWS.items():
         kinds[at] = view(resources[at], kinds[stored])

@@ -117,7 +117,7 @@ FUNCTIONS: Library = {
     f"{_CIDR}::containsIP({_IP}) -> bool": _contains_ip,
     f"{_CIDR}::containsIP(string) -> bool": lambda cidr, text: _contains_ip(cidr, _ip(text)),
     f"{_CIDR}::containsCIDR({_CIDR}) -> bool": _contains_cidr,
-    f"{_CIDR}::containsCIDR(string) -> bool": lambda cidr, it: _contains_cidr(cidr, _cidr(it)),
+    f"{_CIDR}::containsCIDR(string) -> bool": lambda cidr, text: _contains_cidr(cidr, _cidr(text)),
     f"{_CIDR}::ip() -> {_IP}": lambda cidr: Ip(cidr.address),
     f"{_CIDR}::masked() -> {_CIDR}": (lambda cidr: Cidr(cidr.network.network_address, cidr.length)),
     f"{_CIDR}::prefixLength() -> int": lambda cidr: cidr.length,

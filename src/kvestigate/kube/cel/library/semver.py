@@ -25,7 +25,7 @@ class Semver(msgspec.Struct, frozen=True):
     @property
     def rank(self) -> tuple[Any, ...]:
         """Sorts as versions do: a pre-release before its release, numbers before words."""
-        parts = [(0, int(it), "") if it.isdigit() else (1, 0, it) for it in self.pre]
+        parts = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.pre]
         return (self.numbers, not self.pre, parts)
 
 

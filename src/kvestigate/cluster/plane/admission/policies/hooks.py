@@ -52,7 +52,7 @@ class Hook:
     def version(self) -> str:
         """The first AdmissionReview version that the webhook accepts and this server supports."""
         told: list[str] = self.spec["admissionReviewVersions"]
-        return next(it for it in told if it in _VERSIONS)
+        return next(version for version in told if version in _VERSIONS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,9 +74,12 @@ class Review:
         """Other ways to address the same object: its resource at other versions."""
         served, part = self.write.served, self.address.subresource
         return [
-            (Address(it.resource.group, it.resource.version, it.resource.plural, part), it)
-            for it in types.of(self.write.scene.state)
-            if it.storage is served.storage and it is not served
+            (
+                Address(type_.resource.group, type_.resource.version, type_.resource.plural, part),
+                type_,
+            )
+            for type_ in types.of(self.write.scene.state)
+            if type_.storage is served.storage and type_ is not served
         ]
 
     def shown(self, kind: Kind) -> tuple[Object | None, Object | None]:

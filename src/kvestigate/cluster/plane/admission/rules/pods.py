@@ -92,7 +92,11 @@ def tolerate_trouble(write: Write) -> None:
         return
     spec = write.new["spec"]
     present: list[Object] = spec.get("tolerations") or []
-    tolerated = {it.get("key") or "" for it in present if it.get("effect") in _EVICTING}
+    tolerated = {
+        toleration.get("key") or ""
+        for toleration in present
+        if toleration.get("effect") in _EVICTING
+    }
     if "" in tolerated:  # any trouble
         return
     added: list[dict[str, Any]] = [

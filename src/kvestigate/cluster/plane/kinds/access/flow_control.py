@@ -75,7 +75,9 @@ class PriorityLevelKind(Kind):
             queuing = limited["limitResponse"].get("queuing")
             if queuing is not None:
                 defaults = {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
-                queuing |= {name: queuing.get(name) or it for name, it in defaults.items()}
+                queuing |= {
+                    name: queuing.get(name) or default for name, default in defaults.items()
+                }
 
     def validate(self, obj: Object, scene: Scene) -> Causes:
         name, spec = obj["metadata"].get("name", ""), obj["spec"]

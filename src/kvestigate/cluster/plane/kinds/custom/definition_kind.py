@@ -239,7 +239,9 @@ def _condition(status: Object, wanted: Condition, now: float) -> None:
     """Set a condition. Its time changes only if its status does."""
     type_, value, reason, message = wanted
     conditions = list(status.get("conditions") or ())
-    position = next((at for at, it in enumerate(conditions) if it["type"] == type_), None)
+    position = next(
+        (at for at, condition in enumerate(conditions) if condition["type"] == type_), None
+    )
     since = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if position is not None and conditions[position]["status"] == value:
         return

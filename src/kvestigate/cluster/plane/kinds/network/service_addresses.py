@@ -163,7 +163,9 @@ class _Ports:
 
     def assign(self, spec: Object) -> list[Cause]:
         by_port: dict[int, int] = {}
-        asked = {it["port"]: it["nodePort"] for it in spec.get("ports") or () if "nodePort" in it}
+        asked = {
+            port["port"]: port["nodePort"] for port in spec.get("ports") or () if "nodePort" in port
+        }
         for index, port in enumerate(spec.get("ports") or ()):
             if "nodePort" not in port and not allocates_node_ports(spec):
                 continue

@@ -20,7 +20,8 @@ def keep_known(new: Object, old: Object) -> None:
             status.setdefault(field, before[field])
     _align_addresses(status)
     generations = {
-        it["type"]: it.get("observedGeneration") for it in before.get("conditions") or ()
+        condition["type"]: condition.get("observedGeneration")
+        for condition in before.get("conditions") or ()
     }
     for condition in status.get("conditions") or ():
         known = generations.get(condition["type"])

@@ -117,7 +117,9 @@ def _rest(spec: Object, before: Object) -> Causes:
     for field in ("containers", "initContainers"):
         if field in before:
             pairs = zip(spec[field], before[field], strict=True)
-            masked[field] = [{**it, "image": was.get("image", "")} for it, was in pairs]
+            masked[field] = [
+                {**container, "image": was.get("image", "")} for container, was in pairs
+            ]
     grace = before.get("terminationGracePeriodSeconds", 0)
     if grace < 0 and spec["terminationGracePeriodSeconds"] == 1:
         masked["terminationGracePeriodSeconds"] = grace

@@ -17,7 +17,9 @@ _RECURSIVE = ("Disabled", "Enabled", "IfPossible")
 
 def validate_mounts(path: str, container: Object, volumes: dict[str, Object]) -> Causes:
     at = f"{path}.volumeMounts"
-    devices = {it["name"]: it["devicePath"] for it in container.get("volumeDevices", ())}
+    devices = {
+        device["name"]: device["devicePath"] for device in container.get("volumeDevices", ())
+    }
     seen: set[str] = set()
     for index, mount in enumerate(container["volumeMounts"]):
         name, where = mount["name"], mount["mountPath"]

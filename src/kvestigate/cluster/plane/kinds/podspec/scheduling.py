@@ -177,7 +177,9 @@ def validate_spreading(path: str, constraints: list[Object]) -> Causes:
         if action not in ("DoNotSchedule", "ScheduleAnyway"):
             allowed = ["DoNotSchedule", "ScheduleAnyway"]
             yield causes.unsupported(f"{at}.whenUnsatisfiable", action, allowed)
-        rest = ((it["topologyKey"], it["whenUnsatisfiable"]) for it in constraints[index + 1 :])
+        rest = (
+            (other["topologyKey"], other["whenUnsatisfiable"]) for other in constraints[index + 1 :]
+        )
         if (key, action) in rest:
             place = f"{at}.{{topologyKey, whenUnsatisfiable}}"
             yield causes.duplicate(place, f"{{{key}, {action}}}")

@@ -62,7 +62,7 @@ def _contents(spec: Object, path: str, pod: Object | None) -> Causes:
         yield from _claims(f"{path}.resourceClaims", claims)
     around = Surroundings(
         volumes=found,
-        claims=frozenset(it["name"] for it in claims if it.get("name")),
+        claims=frozenset(claim["name"] for claim in claims if claim.get("name")),
         grace=spec["terminationGracePeriodSeconds"],
         restart_policy=spec["restartPolicy"],
         host_users=spec.get("hostUsers", True),

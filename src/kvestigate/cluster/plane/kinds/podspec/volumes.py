@@ -58,7 +58,7 @@ def validate_volumes(
 
 def _own_claim(path: str, volume: Object, volumes: list[Object], pod: Object) -> Causes:
     claim, name = volume["persistentVolumeClaim"]["claimName"], pod.get("name")
-    if name and claim in [f"{name}-{it['name']}" for it in volumes if "ephemeral" in it]:
+    if name and claim in [f"{name}-{other['name']}" for other in volumes if "ephemeral" in other]:
         why = "must not reference a PVC that gets created for an ephemeral volume"
         yield causes.invalid(f"{path}.claimName", claim, why)
 

@@ -83,11 +83,17 @@ class VolumeKind(Kind):
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         spec, before = new["spec"], old["spec"]
-        sources = [{name: it[name] for name in SOURCES if name in it} for it in (spec, before)]
+        sources = [
+            {name: side[name] for name in SOURCES if name in side} for side in (spec, before)
+        ]
         new, old = sources
         added = (new.get("csi") or {}).get("controllerExpandSecretRef")
         if added and "csi" in old and "controllerExpandSecretRef" not in old["csi"]:
-            csi = {key: it for key, it in new["csi"].items() if key != "controllerExpandSecretRef"}
+            csi = {
+                key: value
+                for key, value in new["csi"].items()
+                if key != "controllerExpandSecretRef"
+            }
             new = {**new, "csi": csi}
         if new != old:
             why = "spec.persistentvolumesource is immutable after creation"

@@ -69,7 +69,9 @@ class AutoscalerV1(View):
         shown = {part: _pick(obj[part], names) for part, names in _KEPT.items()}
         shown["status"].setdefault("currentReplicas", 0)
         metrics = obj["spec"].get("metrics") or []
-        for metric in reversed([it for it in metrics if _is_cpu_share(it, "target")]):
+        for metric in reversed(
+            [candidate for candidate in metrics if _is_cpu_share(candidate, "target")]
+        ):
             percent = metric["resource"]["target"]["averageUtilization"]
             shown["spec"]["targetCPUUtilizationPercentage"] = percent
         for metric in obj["status"].get("currentMetrics") or ():
@@ -105,7 +107,7 @@ def _annotated(obj: Object, carried: dict[str, Any]) -> Object:
     meta: Object = dict(obj["metadata"])
     given = meta.pop("annotations", None) or {}
     kept = {key: text for key, text in given.items() if key not in _CARRIED}
-    kept |= {key: msgspec.json.encode(it).decode() for key, it in carried.items() if it}
+    kept |= {key: msgspec.json.encode(value).decode() for key, value in carried.items() if value}
     return {**meta, "annotations": kept} if kept else meta
 
 

@@ -112,7 +112,9 @@ def _rest(spec: Object) -> Causes:
     metrics = spec["metrics"]
     for index, metric in enumerate(metrics):
         yield from _metric(f"spec.metrics[{index}]", metric)
-    if spec["minReplicas"] == 0 and not any(it["type"] in ("Object", "External") for it in metrics):
+    if spec["minReplicas"] == 0 and not any(
+        metric["type"] in ("Object", "External") for metric in metrics
+    ):
         why = (
             "must specify at least one Object or External metric to support scaling to zero "
             "replicas"

@@ -180,8 +180,8 @@ def _as_made(spec: Object) -> Object:
     pod = {key: template["spec"][key] for key in template["spec"] if key not in _SET_LATER}
     claims = [claim["metadata"].get("name", "") for claim in spec.get("volumeClaimTemplates") or ()]
     if claims:
-        made = [{"name": it, "persistentVolumeClaim": {"claimName": it}} for it in claims]
-        others = [it for it in pod.get("volumes") or () if it.get("name") not in claims]
+        made = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
+        others = [volume for volume in pod.get("volumes") or () if volume.get("name") not in claims]
         pod["volumes"] = [*made, *others]
     return {**template, "spec": pod}
 

@@ -60,7 +60,9 @@ class _Sight:
         self._status: Object = obj.get("status") or {}
         spec = obj["spec"]
         init = spec.get("initContainers") or []
-        self._sidecars = {it["name"] for it in init if it.get("restartPolicy") == "Always"}
+        self._sidecars = {
+            container["name"] for container in init if container.get("restartPolicy") == "Always"
+        }
         self.total = len(spec.get("containers") or ()) + len(self._sidecars)
         self.ready = 0
         self.reason: str = self._status.get("reason") or self._status.get("phase", "")
@@ -80,8 +82,8 @@ class _Sight:
 
     def _gated(self) -> bool:
         return any(
-            it.get("type") == "PodScheduled" and it.get("reason") == "SchedulingGated"
-            for it in self._status.get("conditions") or ()
+            condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated"
+            for condition in self._status.get("conditions") or ()
         )
 
     def _look_at_init(self, count: int) -> bool:
