@@ -110,8 +110,8 @@ def _passed(path: str, check: Callable[[], object]) -> Iterator[Problem]:
     try:
         check()
     except InputError as error:
-        said = error.message.removeprefix(f"{error.where}: ")
-        yield Problem(path, said, error.hint or "")
+        message = error.message.removeprefix(f"{error.where}: ")
+        yield Problem(path, message, error.hint or "")
 
 
 def _quantity(path: str, text: str) -> Iterator[Problem]:

@@ -138,12 +138,12 @@ async def _done(tasks: Sequence[Task]) -> list[Step]:
     done: list[Step] = []
     for number, task in enumerate(tasks):
         try:
-            said = await task.do() if task.do is not None else None
+            reason = await task.do() if task.do is not None else None
         except KvestigateError as error:
             why = f"{error.message}; {error.hint}" if error.hint else error.message
             done.append(replace(task.step, action=Action.FAIL, reason=why))
             return done + [_skipped(rest) for rest in tasks[number + 1 :]]
-        done.append(task.step if said is None else replace(task.step, reason=said))
+        done.append(task.step if reason is None else replace(task.step, reason=reason))
     return done
 
 

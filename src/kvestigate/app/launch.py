@@ -156,5 +156,5 @@ def _check_variable(name: str) -> None:
     try:
         check_variable(name)
     except InputError as error:
-        said = error.message.removeprefix(f"{error.where}: ")
-        raise InputError(said, where=f"env.{name}", hint=error.hint) from None
+        message = error.message.removeprefix(f"{error.where}: ")
+        raise InputError(message, where=f"env.{name}", hint=error.hint) from None

@@ -102,8 +102,8 @@ def _heading(outcome: AppOutcome) -> Text:
         for action in Action
         if (count := outcome.count(action))
     ]
-    said = ", ".join(counts)
-    return text(f"{app}: {said}" if outcome.applied else f"{app}, would do: {said}")
+    summary = ", ".join(counts)
+    return text(f"{app}: {summary}" if outcome.applied else f"{app}, would do: {summary}")
 
 
 def _word(action: Action, applied: bool) -> str:

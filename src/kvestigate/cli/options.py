@@ -46,14 +46,14 @@ class GlobalOptions:
     @property
     def cluster_flags(self) -> tuple[str, ...]:
         """What was said about which cluster and as whom, for commands that we propose."""
-        said = (
+        given = (
             ("--kubeconfig", self.kubeconfig),
             ("--context", self.context),
             ("--as", self.as_user),
             *(("--as-group", group) for group in self.as_groups),
             ("--as-uid", self.as_uid),
         )
-        return tuple(word for flag, value in said if value for word in (flag, value))
+        return tuple(word for flag, value in given if value for word in (flag, value))
 
     def access(self) -> AccessOptions:
         """The part that decides which cluster, and as whom."""

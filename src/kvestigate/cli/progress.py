@@ -51,8 +51,8 @@ class Counting:
             self._next = now + _PAUSE
             self._shown = True
             counts = (f"{name} {count}" for name, count in self._counts.items() if count)
-            said = ", ".join(counts) or "..."
-            line = f"{self._doing} {self._bar()}{said}"
+            progress = ", ".join(counts) or "..."
+            line = f"{self._doing} {self._bar()}{progress}"
             self._stream.write(f"{_ERASE}{line[: self._width - 1]}")
             self._stream.flush()
 

@@ -91,11 +91,11 @@ class HttpClient:
 
         offer = handshake.Offer(subprotocols)
         fields = [*request.headers, *offer.fields()]
-        asked = Request("GET", request.path, request.query, Headers(fields))
+        upgrade = Request("GET", request.path, request.query, Headers(fields))
         try:
             async with asyncio.timeout(timeout):
                 connection = await self._dial()
-                answer = await connection.exchange(self._encode(asked), asked)
+                answer = await connection.exchange(self._encode(upgrade), upgrade)
                 if answer.status != 101:
                     raise UpgradeRefused(
                         f"{self._origin.authority} refused a WebSocket for {request.path}"
@@ -105,7 +105,7 @@ class HttpClient:
                         body=await answer.read(limit=1 << 20),
                     )
         except TimeoutError:
-            raise self._late(asked, timeout) from None
+            raise self._late(upgrade, timeout) from None
         self._open.discard(connection)
         try:
             subprotocol = offer.accepted(answer.headers)

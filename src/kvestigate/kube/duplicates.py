@@ -110,7 +110,7 @@ def in_order(data: str, unknown: Collection[str]) -> tuple[str, ...]:
 
 def _told(data: bytes, unknown: frozenset[str]) -> dict[tuple[str, bool], None]:
     """The path of each such field, and whether it is unknown; each once."""
-    told: dict[tuple[str, bool], None] = {}
+    paths: dict[tuple[str, bool], None] = {}
     inside: list[_Inside] = []
     for number, match in enumerate(_TOKEN.finditer(data)):
         if not number % _BETWEEN_RESTS:
@@ -127,10 +127,10 @@ def _told(data: bytes, unknown: frozenset[str]) -> dict[tuple[str, bool], None]:
             innermost.position += 1
             innermost.expects_key = True
         elif innermost.keys is not None and innermost.expects_key:
-            _take_key(innermost, innermost.keys, _key(token), unknown, told)
-            if len(told) == MOST_TOLD:
+            _take_key(innermost, innermost.keys, _key(token), unknown, paths)
+            if len(paths) == MOST_TOLD:
                 break
-    return told
+    return paths
 
 
 def _entered(outer: _Inside | None, *, is_object: bool) -> _Inside:
@@ -145,7 +145,7 @@ def _take_key(
     keys: set[str],
     key: str,
     unknown: frozenset[str],
-    told: dict[tuple[str, bool], None],
+    paths: dict[tuple[str, bool], None],
 ) -> None:
     inside.expects_key = False
     inside.key = key
@@ -153,7 +153,7 @@ def _take_key(
         return
     inside.key_unknown = inside.here in unknown
     if inside.key_unknown or key in keys:
-        told[inside.here, inside.key_unknown] = None
+        paths[inside.here, inside.key_unknown] = None
     keys.add(key)
 
 

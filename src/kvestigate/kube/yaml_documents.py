@@ -420,8 +420,8 @@ class _Yaml:
         value = self._plain(node, text)
         types: Any = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}[wanted]
         if not isinstance(value, types) or (isinstance(value, bool) and wanted != "bool"):
-            said = repr(text) if self._quoting else "a value"
-            raise self._error(f"{said} is no !!{wanted}", node.start_mark)
+            shown = repr(text) if self._quoting else "a value"
+            raise self._error(f"{shown} is no !!{wanted}", node.start_mark)
         return value
 
     def _plain(self, node: Node, text: str) -> Any:

@@ -48,8 +48,8 @@ def _merge_command(look: Look) -> str:
 
 def repeated_keys(look: Look, now: datetime) -> Iterator[Finding]:
     for top in look.entries.tops:
-        for said in top.document.repeated:
-            line, _, evidence = said.removeprefix("line ").partition(": ")
+        for repetition in top.document.repeated:
+            line, _, evidence = repetition.removeprefix("line ").partition(": ")
             yield Finding(
                 "duplicate-key",
                 Severity.WARNING,
@@ -94,14 +94,14 @@ def dangling(look: Look, now: datetime) -> Iterator[Finding]:
             yield _leads_nowhere(look, context, "user", evidence)
 
 
-def _leads_nowhere(look: Look, context: Entry[Context], field: str, said: str) -> Finding:
+def _leads_nowhere(look: Look, context: Entry[Context], field: str, text: str) -> Finding:
     current = context.name == look.entries.current_context
     return Finding(
         "dangling-name",
         Severity.CRITICAL if current else Severity.WARNING,
         context.label,
         context.section.where(field),
-        said,
+        text,
         "the context cannot be used",
         kubectl(context.file, "delete-context", context.name),
     )

@@ -80,17 +80,17 @@ def _manifests(old: Sequence[Manifest], wanted: Restart) -> list[Manifest]:
     restarts = count_of(notes, labels.RESTARTS) + 1
     new = [again(job, restarts) for job in old]
     later = list(later_choices(notes))
-    told = wanted.story
+    reason = wanted.story
     if wanted.next_choice:
         choice, *later = later
         new = [with_choice(job, choice) for job in new]
-        told = f"{told}; {choice.name} is tried instead"
+        reason = f"{reason}; {choice.name} is tried instead"
     errors = count_of(notes, labels.ERRORS) + wanted.error
     for index, job in enumerate(new):
         written = job["metadata"]["annotations"]
         written[labels.ERRORS] = str(errors)
         if index == 0:
-            written[labels.STORY] = "\n".join([*story, told])
+            written[labels.STORY] = "\n".join([*story, reason])
             written.pop(labels.LATER, None)
             written.update({labels.LATER: written_choices(later)} if later else {})
     return new

@@ -55,33 +55,33 @@ def said_of_new(new: dict[str, Any], shape: Shape) -> FieldSet:
 
 def _said(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> FieldSet:
     """Made for an `old` that says next to nothing."""
-    said: FieldSet = {}
+    stated: FieldSet = {}
     if not old:
         if new:
-            said.update(_all_fields(new, shape))
-            said.pop(SELF, None)
-        return said
+            stated.update(_all_fields(new, shape))
+            stated.pop(SELF, None)
+        return stated
     fields, element = shape.fields, shape.element or _UNKNOWN
     for name, value in new.items():
         before = old.get(name, _ABSENT)
         if before is _ABSENT:
-            said[f"f:{name}"] = _all(value, fields.get(name, element))
+            stated[f"f:{name}"] = _all(value, fields.get(name, element))
         elif before != value:
-            _said_again(f"f:{name}", before, value, fields.get(name, element), said)
-    return said
+            _said_again(f"f:{name}", before, value, fields.get(name, element), stated)
+    return stated
 
 
-def _said_again(at: str, old: Any, new: Any, shape: Shape, said: FieldSet) -> None:
+def _said_again(at: str, old: Any, new: Any, shape: Shape, fields: FieldSet) -> None:
     """Of a field that there was."""
     if new and shape.is_divided and type(new) is dict and type(old) in _OBJECT:
         if inner := _said(old or {}, new, shape):
-            said[at] = inner
+            fields[at] = inner
     elif old is None and type(new) is list and shape.is_listed:
-        said[at] = _elements(new, shape)
+        fields[at] = _elements(new, shape)
     else:
         found = _Found()
         _compare(at, old, new, shape, found)
-        said |= union(found.modified, found.added)
+        fields |= union(found.modified, found.added)
 
 
 class _Found:

@@ -54,26 +54,28 @@ def manager(name: str, operation: str, version: str, subresource: str) -> Manage
 def decode(entries: Sequence[Mapping[str, Any]] | None) -> Managers:
     """Raises `Malformed`."""
     found: Managers = {}
-    for told in entries or ():
-        operation, version = told.get("operation"), told.get("apiVersion") or ""
+    for entry in entries or ():
+        operation, version = entry.get("operation"), entry.get("apiVersion") or ""
         if operation not in (APPLY, UPDATE):
             raise Malformed("operation must be `Apply` or `Update`")
         if not version:
             raise Malformed("apiVersion must not be empty")
-        if told.get("fieldsType") != "FieldsV1":
-            raise Malformed(f"fieldsType {told.get('fieldsType')!r}")
-        key = manager(told.get("manager") or "", operation, version, told.get("subresource") or "")
-        found[key] = Entry(told.get("fieldsV1") or {}, version, told.get("time"))
+        if entry.get("fieldsType") != "FieldsV1":
+            raise Malformed(f"fieldsType {entry.get('fieldsType')!r}")
+        key = manager(
+            entry.get("manager") or "", operation, version, entry.get("subresource") or ""
+        )
+        found[key] = Entry(entry.get("fieldsV1") or {}, version, entry.get("time"))
     return found
 
 
 def decode_foreign(entries: Sequence[Mapping[str, Any]] | None) -> Managers:
     """Entries that a client sent, whose sets may be in any form. Raises `Malformed`."""
     found = decode(entries)
-    for key, told in found.items():
-        fields = fieldset.parse(told.fields)
+    for key, entry in found.items():
+        fields = fieldset.parse(entry.fields)
         fields.pop(fieldset.SELF, None)
-        found[key] = Entry(fields, told.version, told.time)
+        found[key] = Entry(fields, entry.version, entry.time)
     return found
 
 

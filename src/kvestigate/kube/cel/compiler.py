@@ -102,8 +102,8 @@ class _Alike:
             types.common(self.first, type_) == self.first
         )
         if ERROR not in (self.first, type_) and not alike and not (self.once and self.doubts):
-            told = f"expected type '{self.first}' but found '{type_}'"
-            self.doubts.append(Issue(at, told))
+            message = f"expected type '{self.first}' but found '{type_}'"
+            self.doubts.append(Issue(at, message))
 
 
 @dataclass(slots=True)
@@ -282,8 +282,8 @@ class Compiler:
         type_ = value.type
         if field.optional and not type_.is_dynamic:
             if type_.name != "optional_type":
-                told = f"expected type 'optional_type({type_})' but found '{type_}'"
-                self.wrong(field.value.at, told)
+                mismatch = f"expected type 'optional_type({type_})' but found '{type_}'"
+                self.wrong(field.value.at, mismatch)
                 return _never
             type_ = type_.params[0]
         fields = message.type.fields

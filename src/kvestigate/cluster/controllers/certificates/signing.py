@@ -47,18 +47,18 @@ class SigningController(Reconciler[SigningRequest]):
             return None
         if any(conditions.is_true(status.conditions, kind) for kind in ("Denied", "Failed")):
             return None
-        asked = requests.parsed(request.spec)
-        if asked is None:
+        csr = requests.parsed(request.spec)
+        if csr is None:
             return None
         usages = request.spec.usages
-        if problem := requests.problem(signer, requests.subject_of(asked), usages):
+        if problem := requests.problem(signer, requests.subject_of(csr), usages):
             await self._fail(request, problem)
             return None
         authority = self._authorities(signer)
         now = datetime.fromtimestamp(self._context.now(), UTC)
         begin, end = requests.validity(request.spec.expiration_seconds, now, authority.expires)
-        extensions = requests.extensions(asked, usages)
-        certificate = authority.certify(asked, extensions, begin=begin, end=end)
+        extensions = requests.extensions(csr, usages)
+        certificate = authority.certify(csr, extensions, begin=begin, end=end)
         signed = msgspec.structs.replace(status, certificate=b64encode(certificate).decode())
         await self._put_status(request, signed)
         return None
@@ -80,10 +80,10 @@ class ApprovingController(Reconciler[SigningRequest]):
         spec, status = request.spec, request.status
         if spec.signer_name != requests.KUBELET_CLIENT or status.certificate or status.conditions:
             return None
-        asked = requests.parsed(spec)
-        if asked is None:
+        csr = requests.parsed(spec)
+        if csr is None:
             return None
-        subject = requests.subject_of(asked)
+        subject = requests.subject_of(csr)
         if requests.problem(spec.signer_name, subject, spec.usages):
             return None
         for subresource, message in _PERMISSIONS.items():

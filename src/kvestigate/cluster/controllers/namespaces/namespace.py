@@ -67,8 +67,8 @@ def _troubles(
 ) -> dict[str, tuple[str, str]]:
     troubles: dict[str, tuple[str, str]] = {}
     if failures:
-        told = ", ".join(sorted(failures))
-        message = f"Failed to delete all resource types, {len(failures)} remaining: {told}"
+        reasons = ", ".join(sorted(failures))
+        message = f"Failed to delete all resource types, {len(failures)} remaining: {reasons}"
         troubles["NamespaceDeletionContentFailure"] = ("ContentDeletionFailed", message)
     counts = sorted(
         f"{resource.plural}.{resource.group} has {len(items)} resource instances"

@@ -69,8 +69,8 @@ def _name_problem(image: str) -> str:
     name = (rest if is_domain else image).partition("@")[0]
     path = name.partition(":")[0]
     if re.fullmatch(r"[a-f0-9]{64}", image):
-        told = f"({image}), cannot specify 64-byte hexadecimal strings"
-        return f"invalid repository name {told}"
+        rule = f"({image}), cannot specify 64-byte hexadecimal strings"
+        return f"invalid repository name {rule}"
     if path != path.lower():
         shown = path if is_domain or "/" in path else f"library/{path}"
         return f"invalid reference format: repository name ({shown}) must be lowercase"

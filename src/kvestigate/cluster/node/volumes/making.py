@@ -151,8 +151,8 @@ def _unmounted(pod: Pod, volume: Volume, why: MissingReference) -> MissingRefere
     if _claim_name(pod, volume) is None:
         return MissingReference(f'MountVolume.SetUp failed for volume "{volume.name}" : {why}')
     failed = f"unmounted volumes=[{volume.name}], unattached volumes=[]"
-    told = f"Unable to attach or mount volumes: {failed}, failed to process volumes"
-    return MissingReference(f"{told}=[{volume.name}]: {why}")
+    message = f"Unable to attach or mount volumes: {failed}, failed to process volumes"
+    return MissingReference(f"{message}=[{volume.name}]: {why}")
 
 
 def _claim_name(pod: Pod, volume: Volume) -> str | None:

@@ -55,11 +55,11 @@ class Webhooks:
         `config`: the `clientConfig` of the webhook.
         """
         url = config.get("url") or _service_url(config["service"])
-        told = f'Post "{url}?timeout={seconds}s": '
+        prefix = f'Post "{url}?timeout={seconds}s": '
         try:
             target = self._target(url, config)
         except ApiError as error:
-            raise CallFailed(told + error.message) from None
+            raise CallFailed(prefix + error.message) from None
         headers = Headers(
             [
                 ("user-agent", agent),
@@ -75,11 +75,11 @@ class Webhooks:
                 answer = await client.send(request, timeout=None)
                 body = await answer.read(limit=limit)
         except AddressRefused as refusal:
-            raise CallRefused(told + refusal.message) from None
+            raise CallRefused(prefix + refusal.message) from None
         except (TimeoutError, DeadlineExceeded):
-            raise CallFailed(f"{told}context deadline exceeded") from None
+            raise CallFailed(f"{prefix}context deadline exceeded") from None
         except (ConnectionFailed, errors.InputError) as error:
-            raise CallFailed(told + _reason(error, url)) from None
+            raise CallFailed(prefix + _reason(error, url)) from None
         if answer.status != _OK:
             media = answer.headers.get("content-type")
             raise CallFailed(complaint(answer.status, media, body))
@@ -134,8 +134,8 @@ def complaint(code: int, media: str, body: bytes) -> str:
         return str(status["message"])
     if code >= _SERVER_ERROR:
         text = not media or media.startswith("text/")
-        told = body.decode(errors="replace").strip() if text else "unknown"
-        return f'an error on the server ("{told}") has prevented the request from succeeding'
+        answer = body.decode(errors="replace").strip() if text else "unknown"
+        return f'an error on the server ("{answer}") has prevented the request from succeeding'
     unclear = (
         f"the server responded with the status code {code} but did not return more information"
     )

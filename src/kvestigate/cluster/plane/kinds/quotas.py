@@ -66,14 +66,14 @@ class ResourceQuotaKind(Kind):
         hard = obj["spec"].get("hard") or {}
         found = []
         for name in ("cpu", "memory", "ephemeral-storage"):
-            asked = f"requests.{name}"
-            if asked not in hard and name != "ephemeral-storage":
-                asked = name
+            request = f"requests.{name}"
+            if request not in hard and name != "ephemeral-storage":
+                request = name
             limit = f"limits.{name}"
-            if asked not in hard or limit not in hard:
+            if request not in hard or limit not in hard:
                 continue
-            if quantities.parse(hard[asked]) > quantities.parse(hard[limit]):
-                advice = f"{asked} ({hard[asked]}) should be less than {limit} ({hard[limit]})"
+            if quantities.parse(hard[request]) > quantities.parse(hard[limit]):
+                advice = f"{request} ({hard[request]}) should be less than {limit} ({hard[limit]})"
                 found.append(f"ResourceQuota {advice}")
         return found
 

@@ -245,7 +245,7 @@ class Kind:
 
     # -- deleting ------------------------------------------------------------------------
 
-    def grace_period(self, obj: Object, asked: int | None) -> int:
+    def grace_period(self, obj: Object, requested: int | None) -> int:
         """Seconds between the request and the removal; 0 removes at once."""
         return 0
 

@@ -247,8 +247,8 @@ def _tell(obj: Object, call: Call, problems: Problems, repeated: Repeated, text:
             complaints = warnings = duplicates.in_order(text, problems.unknown)
             unknown = ()
     if strictness(call) == "Strict":
-        told = (*complaints, *unknown)[: duplicates.MOST_TOLD]
-        raise Misfit(f"strict decoding error: {', '.join(told)}")
+        listed = (*complaints, *unknown)[: duplicates.MOST_TOLD]
+        raise Misfit(f"strict decoding error: {', '.join(listed)}")
     call.warnings.extend((*warnings, *unknown)[: duplicates.MOST_TOLD])
 
 

@@ -168,10 +168,10 @@ def _understood(data: bytes, uid: str, version: Any) -> list[Any]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CallFailed(f"couldn't get version/kind; json parse error: {error}") from None
     review = review if isinstance(review, dict) else {}
-    told = review.get("apiVersion", ""), review.get("kind", "")
-    if told != (version, "ConversionReview"):
+    answered = review.get("apiVersion", ""), review.get("kind", "")
+    if answered != (version, "ConversionReview"):
         expected = f"{version}, Kind=ConversionReview"
-        why = f"expected webhook response of {expected}, got {told[0]}, Kind={told[1]}"
+        why = f"expected webhook response of {expected}, got {answered[0]}, Kind={answered[1]}"
         raise CallFailed(f"invalid response: {why}")
     response = review.get("response")
     if not isinstance(response, dict):
@@ -206,9 +206,9 @@ def _checked(about: str, position: int, pair: tuple[Object, Any], to: CustomKind
     before, meta = original["metadata"], fields.get("metadata")
     meta = meta if isinstance(meta, dict) else {}
     for field, name in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
-        own, told = before.get(field) or "", meta.get(field) or ""
-        if own != told:
-            why = f"must have the same {name}: {own} != {told}"
+        own, returned = before.get(field) or "", meta.get(field) or ""
+        if own != returned:
+            why = f"must have the same {name}: {own} != {returned}"
             raise ApiError(f"{about} returned invalid object: {why}")
     kept = {name: value for name, value in before.items() if name not in _CHANGEABLE}
     for field in _CHANGEABLE:
@@ -229,10 +229,10 @@ def _texts(value: Any, field: str, about: str) -> dict[str, str]:
         if not isinstance(text, str):
             raise ApiError(f"{about}metadata.{field}[{key}] must be a string in converted object")
         labels = field == "labels"
-        for told, problems in (
+        for part, problems in (
             (key, names.qualified_name_problems(key if labels else key.lower())),
             (text, names.label_value_problems(text) if labels else []),
         ):
             if problems:
-                raise ApiError(f"{about}{causes.invalid(f'metadata.{field}', told, problems[0])}")
+                raise ApiError(f"{about}{causes.invalid(f'metadata.{field}', part, problems[0])}")
     return value

@@ -23,9 +23,9 @@ def _parsed(text: str) -> Amount:
     try:
         return Amount(quantities.parse(text).nanos)
     except InputError:
-        told = "quantities must match the regular expression"
+        message = "quantities must match the regular expression"
         pattern = "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-        raise EvalError(f"{told} {pattern}") from None
+        raise EvalError(f"{message} {pattern}") from None
 
 
 def _is(text: str) -> bool:

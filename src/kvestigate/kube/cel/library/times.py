@@ -49,8 +49,8 @@ def timestamp(text: str) -> Timestamp:
         zone = "+00:00" if match[4] in "Zz" else match[4]
         moment = datetime.fromisoformat(f"{match[1]}T{match[2]}{zone}")
     except ValueError:
-        told = "type conversion error from 'string' to 'google.protobuf.Timestamp'"
-        raise EvalError(told) from None
+        message = "type conversion error from 'string' to 'google.protobuf.Timestamp'"
+        raise EvalError(message) from None
     seconds = round((moment - _EPOCH).total_seconds())
     return Timestamp(seconds * NANO + int((match[3] or "0").ljust(9, "0")))
 

@@ -185,9 +185,9 @@ def selinux(*types: str) -> Callable[[PodView], Violation | None]:
             for field in ("user", "role")
             if any(each.get(field) for _, each in bad)
         ]
-        told = f"{setters(setter for setter, _ in bad)} set forbidden"
+        subject = f"{setters(setter for setter, _ in bad)} set forbidden"
         return Violation(
-            "seLinuxOptions", f"{told} securityContext.seLinuxOptions: {'; '.join(data)}"
+            "seLinuxOptions", f"{subject} securityContext.seLinuxOptions: {'; '.join(data)}"
         )
 
     return check
@@ -219,8 +219,8 @@ def seccomp_allowed(pod: PodView) -> Violation | None:
     if not bad:
         return None
     values = quoted(sorted({value for _, value in bad}))
-    told = f"{setters(setter for setter, _ in bad)} must not set"
-    return Violation("seccompProfile", f"{told} securityContext.seccompProfile.type to {values}")
+    subject = f"{setters(setter for setter, _ in bad)} must not set"
+    return Violation("seccompProfile", f"{subject} securityContext.seccompProfile.type to {values}")
 
 
 def seccomp_required(pod: PodView) -> Violation | None:

@@ -120,8 +120,8 @@ def _template(obj: Object) -> Object | None:
 
 def _note_problems(write: Write, verdict: _Verdict) -> None:
     if verdict.problems:
-        told = list(map(str, verdict.problems))
-        text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+        problems = list(map(str, verdict.problems))
+        text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
         write.notes[f"{PREFIX}error"] = f"Failed to parse policy: {text}"
 
 

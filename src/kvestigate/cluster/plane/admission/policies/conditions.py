@@ -85,8 +85,8 @@ class Variables(LateFields):
             try:
                 self._known[key] = _run(program, self._values)
             except EvalError as error:
-                told = f'composited variable "{key}" fails to evaluate: {error}'
-                raise EvalError(told) from None
+                message = f'composited variable "{key}" fails to evaluate: {error}'
+                raise EvalError(message) from None
         return self._known[key]
 
 
@@ -97,8 +97,8 @@ def run(expression: Expression, known: Values) -> Any:
     try:
         return _run(expression.program, known)
     except EvalError as error:
-        told = f"expression '{expression.source}' resulted in error: {error}"
-        raise Unclear(told) from None
+        message = f"expression '{expression.source}' resulted in error: {error}"
+        raise Unclear(message) from None
     except OutOfBudget:
         raise Unclear(
             "validation failed due to running out of cost budget, no further validation rules "

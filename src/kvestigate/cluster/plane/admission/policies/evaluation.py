@@ -87,25 +87,25 @@ def _acted_upon(
                 f"'{binding['metadata']['name']}': {failure.message}"
             )
         else:
-            told = _audited(policy, binding, failure)
-            review.write.notes.setdefault(_FAILED, told)
+            annotation = _audited(policy, binding, failure)
+            review.write.notes.setdefault(_FAILED, annotation)
 
 
 def _audited(policy: Policy, binding: Object, failure: Failure) -> str:
-    told = {
+    record = {
         "message": failure.message,
         "policy": policy.name,
         "binding": binding["metadata"]["name"],
         "expressionIndex": failure.position,
         "validationActions": binding["spec"]["validationActions"],
     }
-    return msgspec.json.encode([told]).decode()
+    return msgspec.json.encode([record]).decode()
 
 
 def _annotate(policy: Policy, review: Review, values: Values) -> Iterator[Failure]:
     """Add the policy's audit annotations. Yields a failure for one that has no value."""
-    told = policy.spec.get("auditAnnotations") or ()
-    for each, expression in zip(told, policy.compiled.annotations, strict=True):
+    annotations = policy.spec.get("auditAnnotations") or ()
+    for each, expression in zip(annotations, policy.compiled.annotations, strict=True):
         try:
             value = conditions.run(expression, values)
         except Unclear as why:
@@ -124,7 +124,7 @@ def _add(notes: dict[str, str], key: str, value: str) -> None:
 
 
 def _refusal(policy: Policy, binding: Object, review: Review, failure: Failure) -> ApiError:
-    told = (
+    message = (
         f"ValidatingAdmissionPolicy '{policy.name}' with binding "
         f"'{binding['metadata']['name']}' denied request: {failure.message}"
     )
@@ -136,8 +136,8 @@ def _refusal(policy: Policy, binding: Object, review: Review, failure: Failure) 
         del details["group"]
         qualified = address.resource
     return _REASONS[failure.reason](
-        f'{qualified} "{name}" is forbidden: {told}',
-        details={**details, "causes": [{"message": told}]},
+        f'{qualified} "{name}" is forbidden: {message}',
+        details={**details, "causes": [{"message": message}]},
     )
 
 
@@ -150,14 +150,14 @@ def _applies(policy: Policy, values: Values) -> bool | Failure:
 
 
 def _failures(policy: Policy, values: Values) -> Iterator[Failure]:
-    told = policy.spec.get("validations") or ()
+    validations = policy.spec.get("validations") or ()
     for position, expression in enumerate(policy.compiled.validations):
         held = _held(policy, expression, values)
         if isinstance(held, Failure):
             yield held
         elif held is False:
-            message = _message(told[position], policy.compiled.messages[position], values)
-            yield Failure(message, told[position].get("reason") or "Invalid", position)
+            message = _message(validations[position], policy.compiled.messages[position], values)
+            yield Failure(message, validations[position].get("reason") or "Invalid", position)
 
 
 def _held(policy: Policy, expression: Expression, values: Values) -> bool | Failure | None:
@@ -168,7 +168,7 @@ def _held(policy: Policy, expression: Expression, values: Values) -> bool | Fail
         return None if policy.lenient else Failure(str(why))
 
 
-def _message(told: Object, expression: Expression | None, values: Values) -> str:
+def _message(validation: Object, expression: Expression | None, values: Values) -> str:
     if expression is not None:
         try:
             made = str(conditions.run(expression, values)).strip()
@@ -176,5 +176,5 @@ def _message(told: Object, expression: Expression | None, values: Values) -> str
             made = ""
         if made and "\n" not in made:
             return made
-    message = (told.get("message") or "").strip()
-    return message or f"failed expression: {told['expression'].strip()}"
+    message = (validation.get("message") or "").strip()
+    return message or f"failed expression: {validation['expression'].strip()}"

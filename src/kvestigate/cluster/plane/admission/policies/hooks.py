@@ -51,8 +51,8 @@ class Hook:
     @property
     def version(self) -> str:
         """The first AdmissionReview version that the webhook accepts and this server supports."""
-        told: list[str] = self.spec["admissionReviewVersions"]
-        return next(version for version in told if version in _VERSIONS)
+        accepted: list[str] = self.spec["admissionReviewVersions"]
+        return next(version for version in accepted if version in _VERSIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ def understood(hook: Hook, uid: str, data: bytes, *, mutates: bool) -> Answer:
     if not isinstance(response, dict):
         raise CallFailed("received invalid webhook response: webhook response was absent")
     if response.get("uid") != uid and hook.version == "v1":
-        told = f'expected response.uid="{uid}", got "{response.get("uid", "")}"'
-        raise CallFailed(f"received invalid webhook response: {told}")
+        mismatch = f'expected response.uid="{uid}", got "{response.get("uid", "")}"'
+        raise CallFailed(f"received invalid webhook response: {mismatch}")
     return Answer(
         bool(response.get("allowed")),
         response.get("status") or {},

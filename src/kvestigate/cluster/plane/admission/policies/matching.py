@@ -40,10 +40,10 @@ def find(match: Mapping[str, Any], rules: str, review: Review) -> Target | None:
     excluded = match.get("excludeResourceRules")
     if excluded and _ruled(excluded, policy, review):
         return None
-    told = match.get(rules)
-    if not told:
+    chosen = match.get(rules)
+    if not chosen:
         return review.address, review.write.served
-    return _ruled(told, policy, review)
+    return _ruled(chosen, policy, review)
 
 
 def selects(match: Mapping[str, Any], review: Review) -> bool:

@@ -56,9 +56,9 @@ class Mutation:
         for each in chosen:
             if not each.problem and self._applies(each, failures, again=again):
                 done |= self._mutate(each, failures)
-        told = [(each, why) for each, why in failures if not each.policy.lenient]
-        if told:
-            raise _refusal(review, told)
+        refusals = [(each, why) for each, why in failures if not each.policy.lenient]
+        if refusals:
+            raise _refusal(review, refusals)
         return done
 
     def _applies(
@@ -80,8 +80,8 @@ class Mutation:
     def _mutate(self, each: Invocation, failures: list[tuple[Invocation, str]]) -> bool:
         """Apply the mutations of one policy. True if one was applied."""
         done = False
-        told = each.policy.spec["mutations"]
-        for mutation, expression in zip(told, each.policy.compiled.mutations, strict=True):
+        mutations = each.policy.spec["mutations"]
+        for mutation, expression in zip(mutations, each.policy.compiled.mutations, strict=True):
             try:
                 self._patch(each, mutation["patchType"], expression)
                 done = True
@@ -114,14 +114,14 @@ class Mutation:
         return Review(self._write, early=True)
 
 
-def _refusal(review: Review, told: list[tuple[Invocation, str]]) -> ApiError:
+def _refusal(review: Review, refusals: list[tuple[Invocation, str]]) -> ApiError:
     messages = [
         f"policy '{each.policy.name}' with binding '{each.binding_name}' denied request: {why}"
-        for each, why in told
+        for each, why in refusals
     ]
     details: dict[str, Any] = dict(_named(review))
     details["causes"] = [{"message": message} for message in messages]
-    misconfigured = bool(told[0][0].problem)
+    misconfigured = bool(refusals[0][0].problem)
     refusal = Forbidden if misconfigured else Invalid
     return refusal(messages[0], details=details, code=_FORBIDDEN)
 

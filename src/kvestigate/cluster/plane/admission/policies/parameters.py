@@ -47,18 +47,18 @@ def _kind(state: PlaneState, wanted: Object) -> Kind | None:
 
 
 def _namespace(kind: Kind, reference: Object, review: Review) -> str:
-    told = reference.get("namespace") or ""
+    namespace = reference.get("namespace") or ""
     if not kind.resource.namespaced:
-        if told:
+        if namespace:
             raise Misconfigured(
                 "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
             )
         return ""
-    if not told and not review.namespace:
+    if not namespace and not review.namespace:
         raise Misconfigured(
             "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
         )
-    return told or review.namespace
+    return namespace or review.namespace
 
 
 def _selected(state: PlaneState, kind: Kind, namespace: str, reference: Object) -> list[Object]:

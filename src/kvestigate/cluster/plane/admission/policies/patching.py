@@ -32,8 +32,8 @@ class Unpatchable(Exception):
 def configured(value: Any, shown: Object, kind: Kind | None) -> Object:
     """The object with the fields of an `Object{...}` merged in; lists are merged by their keys."""
     if not isinstance(value, Made):
-        told = f"unsupported return type from ApplyConfiguration expression: {type_name(value)}"
-        raise Unpatchable(told)
+        message = f"unsupported return type from ApplyConfiguration expression: {type_name(value)}"
+        raise Unpatchable(message)
     _check_names(value)
     try:
         config = configuration(value)
@@ -46,8 +46,8 @@ def configured(value: Any, shown: Object, kind: Kind | None) -> Object:
     if wrong := misfit(config, shape):
         raise _inapplicable(f"{_CONVERTING}{wrong}")
     if found := list(_atomic(config, shape, "")):
-        told = f"may not mutate atomic arrays, maps or structs: {', '.join(found)}"
-        raise _inapplicable(f"invalid ApplyConfiguration: {told}")
+        message = f"may not mutate atomic arrays, maps or structs: {', '.join(found)}"
+        raise _inapplicable(f"invalid ApplyConfiguration: {message}")
     merged = merge(shown, config, shape)
     if kind.type is not None and (wrong := kind.problems(merged).mistyped):
         raise Unpatchable(f"unable to convert unstructured object to {_misfit(shown, wrong)}")
@@ -103,7 +103,7 @@ def patched(value: Any, shown: Object, kind: Kind) -> Object | None:
         raise internal("json: cannot unmarshal array into Go value of type map[string]interface {}")
     head = {"kind": shown["kind"], "apiVersion": shown["apiVersion"]}
     made = {"metadata": {}, **made}
-    if any(made.get(name, told) != told for name, told in head.items()):
+    if any(made.get(name, value) != value for name, value in head.items()):
         raise internal(f"a patch cannot make something else of {_type_text(shown)}")
     found = kind.problems(made)
     if found.mistyped:
@@ -124,8 +124,8 @@ def _operation(value: Made) -> dict[str, Any]:
         try:
             operation["value"] = json_value(held)
         except Inexpressible as why:
-            told = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
-            raise Unpatchable(f"{told}: {why}") from None
+            message = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
+            raise Unpatchable(f"{message}: {why}") from None
     return operation
 
 
@@ -170,8 +170,8 @@ def _converted(value: Any, scalar: Callable[[Any], Any]) -> Any:
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str):
-                told = f"unsupported type conversion from '{type_name(key)}' to string"
-                raise Inexpressible(told)
+                message = f"unsupported type conversion from '{type_name(key)}' to string"
+                raise Inexpressible(message)
         return {key: _converted(inner, scalar) for key, inner in value.items()}
     if isinstance(value, list):
         return [_converted(inner, scalar) for inner in value]

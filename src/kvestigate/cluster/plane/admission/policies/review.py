@@ -111,7 +111,7 @@ class Review:
     def request(self, address: Address, kind: Kind) -> dict[str, Any]:
         """The AdmissionRequest without its objects, for a webhook that matched this address."""
         write = self.write
-        told: dict[str, Any] = {
+        request: dict[str, Any] = {
             "kind": self._kind(kind),
             "resource": _resource(address),
             "requestKind": self._kind(write.served),
@@ -122,12 +122,12 @@ class Review:
             "options": self._options(),
         }
         if address.subresource:
-            told["subResource"] = told["requestSubResource"] = address.subresource
+            request["subResource"] = request["requestSubResource"] = address.subresource
         if self.name:
-            told["name"] = self.name
+            request["name"] = self.name
         if self.namespace:
-            told["namespace"] = self.namespace
-        return told
+            request["namespace"] = self.namespace
+        return request
 
     def _kind(self, kind: Kind) -> dict[str, str]:
         resource = (

@@ -18,8 +18,10 @@ _INGRESS_MARKS = ("ingressclass.kubernetes.io/is-default-class",)
 
 def give_storage_class(write: Write) -> None:
     meta, spec = write.new["metadata"], write.new["spec"]
-    told = "storageClassName" in spec or _annotated(meta, "volume.beta.kubernetes.io/storage-class")
-    if write.creates and not told:
+    has_class = "storageClassName" in spec or _annotated(
+        meta, "volume.beta.kubernetes.io/storage-class"
+    )
+    if write.creates and not has_class:
         name = _default(write, STORAGE_CLASSES, _STORAGE_MARKS)
         if name is not None:
             spec["storageClassName"] = name
@@ -27,8 +29,8 @@ def give_storage_class(write: Write) -> None:
 
 def give_ingress_class(write: Write) -> None:
     meta, spec = write.new["metadata"], write.new["spec"]
-    told = "ingressClassName" in spec or _annotated(meta, "kubernetes.io/ingress.class")
-    if write.creates and not told:
+    has_class = "ingressClassName" in spec or _annotated(meta, "kubernetes.io/ingress.class")
+    if write.creates and not has_class:
         name = _default(write, INGRESS_CLASSES, _INGRESS_MARKS)
         if name is not None:
             spec["ingressClassName"] = name

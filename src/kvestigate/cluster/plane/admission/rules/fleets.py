@@ -133,15 +133,15 @@ def _check_names(listed: list[str], replicas: int) -> list[Cause]:
     path = _SPEC.child("names")
     found: list[Cause] = []
     if len(listed) != replicas:
-        told = f"must have as many items as there are replicas ({replicas})"
-        found.append(causes.invalid(path, len(listed), told))
+        rule = f"must have as many items as there are replicas ({replicas})"
+        found.append(causes.invalid(path, len(listed), rule))
     seen: set[str] = set()
     for index, name in enumerate(listed):
         if name in seen:
             found.append(causes.duplicate(path.index(index), name))
         if name == ROOT:
-            told = "the root plane cannot be a member"
-            found.append(causes.invalid(path.index(index), name, told))
+            rule = "the root plane cannot be a member"
+            found.append(causes.invalid(path.index(index), name, rule))
         seen.add(name)
     return found
 

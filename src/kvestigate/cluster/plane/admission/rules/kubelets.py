@@ -73,16 +73,16 @@ def _pod(write: Write, node: str) -> Iterator[str]:
         if bound_to(_existing(write, "pods", write.info.name)) != node:
             yield f"node {node} can only evict pods with spec.nodeName set to itself"
     elif write.info.subresource:
-        told = write.info.subresource
-        yield f"unexpected pod subresource \"{told}\", only 'status' and 'eviction' are allowed"
+        allowed = "only 'status' and 'eviction' are allowed"
+        yield f'unexpected pod subresource "{write.info.subresource}", {allowed}'
     elif write.operation == "CREATE":
         yield from _mirror(write, node)
     elif write.operation == "DELETE":
         if write.new["spec"].get("nodeName") != node:
             yield f'node "{node}" can only delete pods with spec.nodeName set to itself'
     else:
-        told = write.operation
-        yield f'unexpected operation "{told}", node "{node}" can only create and delete mirror pods'
+        allowed = f'node "{node}" can only create and delete mirror pods'
+        yield f'unexpected operation "{write.operation}", {allowed}'
 
 
 def _existing(write: Write, plural: str, name: str) -> Item:

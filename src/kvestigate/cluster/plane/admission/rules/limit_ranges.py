@@ -112,34 +112,34 @@ class _Amounts:
 
     def too_little(self, bounds: dict[str, str]) -> Iterator[str]:
         for name, text in sorted(bounds.items()):
-            said = f"minimum {name} usage per {self._type} is {text}"
+            rule = f"minimum {name} usage per {self._type} is {text}"
             request, limit = self._requests.get(name), self._limits.get(name)
             if request is None:
-                yield f"{said}.  No request is specified"
+                yield f"{rule}.  No request is specified"
             elif request < parse(text):
-                yield f"{said}, but request is {request}"
+                yield f"{rule}, but request is {request}"
             elif limit is not None and limit < parse(text):
-                yield f"{said}, but limit is {limit}"
+                yield f"{rule}, but limit is {limit}"
 
     def too_much(self, bounds: dict[str, str], *, requests_only: bool = False) -> Iterator[str]:
         for name, text in sorted(bounds.items()):
-            said = f"maximum {name} usage per {self._type} is {text}"
+            rule = f"maximum {name} usage per {self._type} is {text}"
             request, limit = self._requests.get(name), self._limits.get(name)
             decisive, word = (request, "request") if requests_only else (limit, "limit")
             if decisive is None:
-                yield f"{said}.  No {word} is specified"
+                yield f"{rule}.  No {word} is specified"
             elif decisive > parse(text):
-                yield f"{said}, but {word} is {decisive}"
+                yield f"{rule}, but {word} is {decisive}"
             elif request is not None and request > parse(text):
-                yield f"{said}, but request is {request}"
+                yield f"{rule}, but request is {request}"
 
     def _too_wide(self, bounds: dict[str, str]) -> Iterator[str]:
         for name, text in sorted(bounds.items()):
-            said = f"{name} max limit to request ratio per {self._type} is {text}"
+            rule = f"{name} max limit to request ratio per {self._type} is {text}"
             request, limit = self._requests.get(name), self._limits.get(name)
             if not request:
-                yield f"{said}, but no request is specified or request is 0"
+                yield f"{rule}, but no request is specified or request is 0"
             elif not limit:
-                yield f"{said}, but no limit is specified or limit is 0"
+                yield f"{rule}, but no limit is specified or limit is 0"
             elif limit.nanos / request.nanos > float(parse(text)):
-                yield f"{said}, but provided ratio is {limit.nanos / request.nanos:f}"
+                yield f"{rule}, but provided ratio is {limit.nanos / request.nanos:f}"

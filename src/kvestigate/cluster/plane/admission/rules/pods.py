@@ -39,11 +39,11 @@ def give_priority(write: Write) -> None:
     computed = "priority admission controller computed"
     by = "from the given PriorityClass name"
     if spec.get("priority", value) != value:
-        told = f"the integer value of priority ({spec['priority']}) must not be provided"
-        raise write.forbidden(f"{told} in pod spec; {computed} {value} {by}")
+        rule = f"the integer value of priority ({spec['priority']}) must not be provided"
+        raise write.forbidden(f"{rule} in pod spec; {computed} {value} {by}")
     if spec.get("preemptionPolicy", policy) != policy:
-        told = f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be"
-        raise write.forbidden(f"{told} provided in pod spec; {computed} {policy} {by}")
+        rule = f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be"
+        raise write.forbidden(f"{rule} provided in pod spec; {computed} {policy} {by}")
     spec["priority"], spec["preemptionPolicy"] = value, policy
 
 

@@ -68,12 +68,12 @@ def _check_complete(write: Write, quota: Object, costs: Amounts) -> None:
     """Refuse pods without the requests that a quota counts, and quotas without a status yet."""
     name, hard = quota["metadata"]["name"], _hard(quota)
     if write.kind.key == _PODS and (missing := unspecified(write.new["spec"], hard)):
-        told = "; ".join(f"{what} for: {','.join(who)}" for what, who in missing.items())
-        raise write.forbidden(f"failed quota: {name}: must specify {told}")
+        names = "; ".join(f"{what} for: {','.join(who)}" for what, who in missing.items())
+        raise write.forbidden(f"failed quota: {name}: must specify {names}")
     unknown = sorted(what for what in costs if what in hard and what not in _used(quota))
     if unknown:
-        told = ",".join(unknown)
-        raise write.forbidden(f"status unknown for quota: {name}, resources: {told}")
+        names = ",".join(unknown)
+        raise write.forbidden(f"status unknown for quota: {name}, resources: {names}")
 
 
 def _difference(write: Write, costs: Amounts) -> Amounts:
@@ -84,14 +84,14 @@ def _difference(write: Write, costs: Amounts) -> Amounts:
 
 def _charge(write: Write, item: Item, quota: Object, costs: Amounts) -> None:
     hard, used = _hard(quota), _used(quota)
-    asked = {name: amount for name, amount in costs.items() if name in hard}
-    if not asked:
+    amounts = {name: amount for name, amount in costs.items() if name in hard}
+    if not amounts:
         return
-    after = {name: parse(used.get(name, "0")) + amount for name, amount in asked.items()}
+    after = {name: parse(used.get(name, "0")) + amount for name, amount in amounts.items()}
     exceeded = sorted(name for name, amount in after.items() if amount > parse(hard[name]))
     if exceeded:
         name = quota["metadata"]["name"]
-        requested = _told(exceeded, {key: str(value) for key, value in asked.items()})
+        requested = _told(exceeded, {key: str(value) for key, value in amounts.items()})
         now = f"used: {_told(exceeded, used)}, limited: {_told(exceeded, hard)}"
         raise write.forbidden(f"exceeded quota: {name}, requested: {requested}, {now}")
     new_used = {**used, **{name: str(amount) for name, amount in after.items()}}

@@ -315,8 +315,8 @@ def _conversion(conversion: Object) -> Causes:
         else:
             yield from webhooks.validate_client(at, config)
         at = "spec.conversion.conversionReviewVersions"
-        if told := settings.get("conversionReviewVersions"):
-            yield from webhooks.validate_review_versions(at, told)
+        if versions := settings.get("conversionReviewVersions"):
+            yield from webhooks.validate_review_versions(at, versions)
         else:
             yield causes.required(at)
 

@@ -163,13 +163,15 @@ class _Ports:
 
     def assign(self, spec: Object) -> list[Cause]:
         by_port: dict[int, int] = {}
-        asked = {
+        requested = {
             port["port"]: port["nodePort"] for port in spec.get("ports") or () if "nodePort" in port
         }
         for index, port in enumerate(spec.get("ports") or ()):
             if "nodePort" not in port and not allocates_node_ports(spec):
                 continue
-            number = port.get("nodePort") or by_port.get(port["port"]) or asked.get(port["port"])
+            number = (
+                port.get("nodePort") or by_port.get(port["port"]) or requested.get(port["port"])
+            )
             if number is None:
                 number = self._next()
             elif number not in by_port.values() and (why := self._refusal(number)):

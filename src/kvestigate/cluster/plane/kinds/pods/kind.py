@@ -147,11 +147,13 @@ class PodKind(Kind):
     def warnings(self, obj: Object) -> list[str]:
         return hostname_warnings(obj["metadata"].get("name", "")) + warn_of_pod(obj)
 
-    def grace_period(self, obj: Object, asked: int | None) -> int:
+    def grace_period(self, obj: Object, requested: int | None) -> int:
         spec = obj["spec"]
         if not spec.get("nodeName") or _status(obj, "phase") in FINISHED:
             return 0
-        wanted: int = spec.get("terminationGracePeriodSeconds", 0) if asked is None else asked
+        wanted: int = (
+            spec.get("terminationGracePeriodSeconds", 0) if requested is None else requested
+        )
         return 1 if wanted < 0 else wanted
 
 

@@ -15,31 +15,31 @@ _COUNTED = ("cpu", "memory")
 
 def qos_class(spec: Object) -> str:
     if pod_level := spec.get("resources"):
-        asked = [pod_level]
+        resources = [pod_level]
         guaranteed = not pod_level.get("limits") or len(_amounts(pod_level, "limits")) == 2
     else:
         containers = [*(spec["containers"] or ()), *(spec.get("initContainers") or ())]
-        asked = [container["resources"] for container in containers]
+        resources = [container["resources"] for container in containers]
         guaranteed = True
-        for each in asked:
+        for each in resources:
             limits = each.get("limits")
             if not limits or "cpu" not in limits or len(_amounts(each, "limits")) < len(_COUNTED):
                 guaranteed = False
                 break
     if not guaranteed:
-        for each in asked:
+        for each in resources:
             if _amounts(each, "requests") or _amounts(each, "limits"):
                 return BURSTABLE
         return BEST_EFFORT
-    requests, limits = _total(asked, "requests"), _total(asked, "limits")
+    requests, limits = _total(resources, "requests"), _total(resources, "limits")
     if not requests and not limits:
         return BEST_EFFORT
     return GUARANTEED if requests == limits else BURSTABLE
 
 
-def _total(asked: list[Object], kind: str) -> dict[str, Quantity]:
+def _total(levels: list[Object], kind: str) -> dict[str, Quantity]:
     total: dict[str, Quantity] = {}
-    for resources in asked:
+    for resources in levels:
         for name, amount in _amounts(resources, kind).items():
             total[name] = total.get(name, ZERO) + amount
     return total

@@ -53,8 +53,8 @@ def needed(spec: Object, what: str) -> Amounts:
 
 
 def _amounts(container: Object, what: str) -> Amounts:
-    asked = container["resources"].get(what) or {}
-    return {name: quantities.parse(amount) for name, amount in asked.items()}
+    amounts = container["resources"].get(what) or {}
+    return {name: quantities.parse(amount) for name, amount in amounts.items()}
 
 
 def _add(total: Amounts, more: Amounts) -> None:

@@ -138,14 +138,14 @@ class EtcdClient:
 
     async def range(self, key: bytes, end: bytes = b"", **options: Any) -> Ranged:
         """`options` are those of RangeRequest: revision, limit, count_only ..."""
-        asked = {"key": key, **({"range_end": end} if end else {}), **options}
-        return await self._call("/v3/kv/range", asked, _ranged)
+        body = {"key": key, **({"range_end": end} if end else {}), **options}
+        return await self._call("/v3/kv/range", body, _ranged)
 
     async def txn(
         self, compare: Sequence[Json], success: Sequence[Json], failure: Sequence[Json] = ()
     ) -> Done:
-        asked = {"compare": compare, "success": success, "failure": failure}
-        return await self._call("/v3/kv/txn", asked, _done)
+        body = {"compare": compare, "success": success, "failure": failure}
+        return await self._call("/v3/kv/txn", body, _done)
 
     async def compact(self, revision: int) -> None:
         await self._call("/v3/kv/compaction", {"revision": revision}, _anything)
@@ -157,9 +157,9 @@ class EtcdClient:
 
         Raises StoreFailed when it breaks, or when nothing came for `silence` seconds.
         """
-        asked = {"create_request": {"key": key, "range_end": end, "start_revision": start}}
+        body = {"create_request": {"key": key, "range_end": end, "start_revision": start}}
         try:
-            incoming = await self._send("/v3/watch", asked, silence)
+            incoming = await self._send("/v3/watch", body, silence)
             try:
                 async for line in _lines(incoming):
                     message = _message.decode(line)
@@ -176,14 +176,14 @@ class EtcdClient:
         for member in self._members:
             await member.aclose()
 
-    async def _call(self, path: str, asked: Json, decoder: msgspec.json.Decoder[T]) -> T:
+    async def _call(self, path: str, message: Json, decoder: msgspec.json.Decoder[T]) -> T:
         backoff = Backoff(initial=0.05, cap=1.0)
         problem = "no answer"
         try:
             async with asyncio.timeout(self._patience):
                 while True:
                     try:
-                        incoming = await self._send(path, asked, _ATTEMPT)
+                        incoming = await self._send(path, message, _ATTEMPT)
                         body = await incoming.read()
                     except (ConnectionFailed, DeadlineExceeded) as error:
                         problem = error.message
@@ -196,9 +196,9 @@ class EtcdClient:
         except TimeoutError:
             raise self._away(problem) from None
 
-    async def _send(self, path: str, asked: Json, silence: float) -> Incoming:
+    async def _send(self, path: str, body: Json, silence: float) -> Incoming:
         member = self._members[self._turn % len(self._members)]
-        request = Request("POST", path, headers=_HEADERS, body=msgspec.json.encode(asked))
+        request = Request("POST", path, headers=_HEADERS, body=msgspec.json.encode(body))
         return await member.send(request, timeout=_ATTEMPT, read_timeout=silence)
 
     def _away(self, why: str) -> StoreFailed:

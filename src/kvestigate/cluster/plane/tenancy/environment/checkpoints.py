@@ -84,8 +84,8 @@ async def restore(errand: Errand) -> Response:
     if (clock := timing.resumed(state, plane.tip, back.seed)) is not None:
         await plane.write(clock, errand.user.name, errand.planes.times.clock(plane).now())
     errand.planes.workforce.adopt(plane)
-    told = {"resourceVersion": str(plane.state.revision), "changes": len(changes)}
-    return answer.json_value({"cluster": plane.name, **told})
+    outcome = {"resourceVersion": str(plane.state.revision), "changes": len(changes)}
+    return answer.json_value({"cluster": plane.name, **outcome})
 
 
 def _described(name: str, state: PlaneState) -> dict[str, str]:

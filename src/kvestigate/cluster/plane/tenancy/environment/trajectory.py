@@ -87,8 +87,8 @@ class _Seen:
     """Which changes a request is shown, and in which form."""
 
     def __init__(self, errand: Errand) -> None:
-        told = errand.info.params.get("resource", "")
-        self._chosen = visible(errand, errand.plane.state).kinds if told else None
+        resources = errand.info.params.get("resource", "")
+        self._chosen = visible(errand, errand.plane.state).kinds if resources else None
         self._with_objects = errand.info.params.get("objects", "") == "" or errand.flag("objects")
         self._errand = errand
         self._known: dict[ResourceKey, bool] = {CLOCKS: False}

@@ -51,15 +51,15 @@ def visible(errand: Errand, *states: PlaneState) -> Visible:
     The parameter `resource` has plurals with commas between them, `deployments.apps` too.
     """
     kinds = stored_kinds(*states)
-    told = errand.info.params.get("resource", "")
-    if told:
-        kinds = _chosen(kinds, told)
+    resources = errand.info.params.get("resource", "")
+    if resources:
+        kinds = _chosen(kinds, resources)
     shown, hidden = {}, []
     for key, kind in kinds.items():
         info = listing(key)
         if errand.may(errand.plane.state, info):
             shown[key] = kind
-        elif told:
+        elif resources:
             raise denial(errand.user, info)
         else:
             hidden.append(key)
@@ -74,8 +74,8 @@ def listing(key: ResourceKey) -> RequestInfo:
     return RequestInfo("GET", f"{root}/*/{plural}", "list", group, "*", plural)
 
 
-def _chosen(kinds: Mapping[ResourceKey, Kind], told: str) -> dict[ResourceKey, Kind]:
-    wanted = [name for each in told.split(",") if (name := each.strip())]
+def _chosen(kinds: Mapping[ResourceKey, Kind], resources: str) -> dict[ResourceKey, Kind]:
+    wanted = [name for each in resources.split(",") if (name := each.strip())]
     found: set[ResourceKey] = set()
     for name in wanted:
         plural, _, group = name.partition(".")
