@@ -28,11 +28,17 @@ def is_private(name: str) -> bool:
 
 
 @cache
+def sources() -> dict[str, ast.Module]:
+    """Every file of the source, by its path in there."""
+    return {
+        str(path.relative_to(SOURCE)): ast.parse(path.read_bytes()) for path in SOURCE.rglob("*.py")
+    }
+
+
+@cache
 def own_names() -> frozenset[str]:
     """Every private name that the source itself defines."""
-    return frozenset(
-        name for path in SOURCE.rglob("*.py") for name in defined(ast.parse(path.read_bytes()))
-    )
+    return frozenset(name for tree in sources().values() for name in defined(tree))
 
 
 def defined(tree: ast.AST) -> Iterator[str]:
@@ -50,9 +56,8 @@ def defined(tree: ast.AST) -> Iterator[str]:
             yield name
 
 
-def foreign_names(source: str, own: frozenset[str]) -> list[str]:
+def foreign_names(tree: ast.Module, own: frozenset[str]) -> list[str]:
     """Private names that a module uses and that are not `own`, with their lines."""
-    tree = ast.parse(source)
     foreign = set(_imported_from_others(tree))
     found = []
     for node in ast.walk(tree):
@@ -101,10 +106,7 @@ def _is_name(node: ast.expr, name: str) -> bool:
 
 
 def test_the_source_uses_only_public_names_of_others() -> None:
-    found = {
-        str(path.relative_to(SOURCE)): foreign_names(path.read_text(encoding="utf-8"), own_names())
-        for path in SOURCE.rglob("*.py")
-    }
+    found = {path: foreign_names(tree, own_names()) for path, tree in sources().items()}
     assert {name: names for name, names in found.items() if names} == {}
 
 
@@ -123,7 +125,7 @@ def test_the_source_uses_only_public_names_of_others() -> None:
     ],
 )
 def test_a_private_name_of_others_is_found(source: str, name: str) -> None:
-    (found,) = foreign_names(source, frozenset({"_connection"}))
+    (found,) = foreign_names(ast.parse(source), frozenset({"_connection"}))
     assert name in found
 
 
@@ -138,4 +140,4 @@ def test_a_private_name_of_others_is_found(source: str, name: str) -> None:
     ],
 )
 def test_own_and_documented_names_are_fine(source: str) -> None:
-    assert foreign_names(source, frozenset({"_connection"})) == []
+    assert foreign_names(ast.parse(source), frozenset({"_connection"})) == []

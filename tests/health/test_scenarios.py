@@ -32,7 +32,7 @@ from tests.upstream.judge import Judge
 
 # Each scenario is started once, with hundreds of pods, and copied object by object: this has taken
 # above a minute on a machine that had much else to do.
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.workflow, pytest.mark.timeout(240)]
 
 COPIED = (
     "nodes", "services", "endpointslices", "persistentvolumeclaims", "deployments", "statefulsets",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from kvestigate.client.access import Access
 from kvestigate.cybernet.gateway import MOST_FAILURES, Caller
@@ -42,6 +43,7 @@ def lines_of(audit: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in audit.read_text().splitlines()]
 
 
+@pytest.mark.workflow
 def test_a_gateway_that_is_killed_has_recorded_all_that_it_did(tmp_path: Path) -> None:
     """In a random moment, again and again; every line in the log stays whole."""
     audit, acts = tmp_path / "audit.jsonl", tmp_path / "acts"

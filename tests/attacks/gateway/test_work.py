@@ -129,6 +129,7 @@ async def test_a_refusal_does_not_repeat_all_that_was_sent(syncing: Front) -> No
     assert len(answer.content) < 5_000
 
 
+@pytest.mark.workflow
 @pytest.mark.parametrize("case", ["60,000 excludes", "19,000 excludes", "3,000 excludes"])
 async def test_an_attack_by_excludes_holds_up_no_other_identity(syncing: Front, case: str) -> None:
     """From another process, as it would be: the attacker's own work is not the gateway's."""

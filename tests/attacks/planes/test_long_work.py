@@ -16,6 +16,9 @@ from kvestigate.kube.cel.types import DYN
 from tests.attacks.planes.conftest import A, Site
 from tests.cluster.plane.kinds.custom.conftest import definition, probe
 
+# Each attempt costs the server what it costs the attacker, so two hundred of them take a minute.
+pytestmark = pytest.mark.workflow
+
 CRDS = f"{A}/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 POLICIES = f"{A}/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 MAPS = f"{A}/api/v1/namespaces/default/configmaps"
