@@ -15,10 +15,10 @@ from kvestigate.kube.patches import values
 
 def misfit(config: dict[str, Any], shape: Shape) -> str:
     """What is wrong with a configuration; empty if nothing is."""
-    found = [f"{path}: {what}" if path else what for path, what in _check(config, shape, "")]
-    if len(found) > 1:
-        return "\n".join(["errors:", *(f"  {each}" for each in found)])
-    return found[0] if found else ""
+    mismatches = [f"{path}: {what}" if path else what for path, what in _check(config, shape, "")]
+    if len(mismatches) > 1:
+        return "\n".join(["errors:", *(f"  {each}" for each in mismatches)])
+    return mismatches[0] if mismatches else ""
 
 
 class Foreign(NamedTuple):

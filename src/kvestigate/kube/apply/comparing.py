@@ -38,9 +38,9 @@ class Comparison(msgspec.Struct, frozen=True):
 
 def compare(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> Comparison:
     """The paths that lead to something else in `new`. Raises `Unkeyed`."""
-    found = _Found()
-    _compare_objects(old, new, shape, found)
-    return Comparison(found.removed, found.modified, found.added)
+    comparison = _Found()
+    _compare_objects(old, new, shape, comparison)
+    return Comparison(comparison.removed, comparison.modified, comparison.added)
 
 
 def compare_new(new: dict[str, Any], shape: Shape) -> Comparison:
@@ -79,9 +79,9 @@ def _said_again(at: str, old: Any, new: Any, shape: Shape, fields: FieldSet) -> 
     elif old is None and type(new) is list and shape.is_listed:
         fields[at] = _elements(new, shape)
     else:
-        found = _Found()
-        _compare(at, old, new, shape, found)
-        fields |= union(found.modified, found.added)
+        comparison = _Found()
+        _compare(at, old, new, shape, comparison)
+        fields |= union(comparison.modified, comparison.added)
 
 
 class _Found:
@@ -103,30 +103,32 @@ class _Found:
             self.added[step] = inner.added
 
 
-def _compare_objects(old: dict[str, Any], new: dict[str, Any], shape: Shape, found: _Found) -> None:
+def _compare_objects(
+    old: dict[str, Any], new: dict[str, Any], shape: Shape, comparison: _Found
+) -> None:
     fields, element = shape.fields, shape.element or _UNKNOWN
     for name, value in new.items():
         before = old.get(name, _ABSENT)
         if before is value:
             continue
         if before is _ABSENT:
-            found.added[f"f:{name}"] = _all(value, fields.get(name, element))
+            comparison.added[f"f:{name}"] = _all(value, fields.get(name, element))
         elif before != value:
-            _compare(f"f:{name}", before, value, fields.get(name, element), found)
+            _compare(f"f:{name}", before, value, fields.get(name, element), comparison)
     if old.keys() <= new.keys():
         return
     for name, value in old.items():
         if name not in new:
-            found.removed[f"f:{name}"] = _all(value, fields.get(name, element))
+            comparison.removed[f"f:{name}"] = _all(value, fields.get(name, element))
 
 
 _UNKNOWN = Shape(Ownership.WHOLE, accepts=())
 
 
-def _compare(step: str, old: Any, new: Any, shape: Shape, found: _Found) -> None:
+def _compare(step: str, old: Any, new: Any, shape: Shape, comparison: _Found) -> None:
     """Two values that differ and are both there; null is there."""
     if (not old and not new) or shape.ownership is Ownership.WHOLE:
-        found.modified[step] = LEAF
+        comparison.modified[step] = LEAF
         return
     kind = dict if shape.ownership is Ownership.FIELDS else list
     was, is_ = isinstance(old, kind), isinstance(new, kind)
@@ -136,46 +138,46 @@ def _compare(step: str, old: Any, new: Any, shape: Shape, found: _Found) -> None
             _compare_objects(old or {}, new or {}, shape, inner)
         else:
             _compare_lists(old or [], new or [], shape, inner)
-        found.under(step, inner)
+        comparison.under(step, inner)
         return
     # From an object to a scalar or back: the step is another, and so is what is under it.
-    found.modified[step] = LEAF
+    comparison.modified[step] = LEAF
     if kind is dict:
         _compare_objects(old if was else {}, new if is_ else {}, shape, inner)
-        found.under(step, inner)
+        comparison.under(step, inner)
 
 
-def _compare_lists(old: list[Any], new: list[Any], shape: Shape, found: _Found) -> None:
+def _compare_lists(old: list[Any], new: list[Any], shape: Shape, comparison: _Found) -> None:
     before, after = _by_step(old, shape), _by_step(new, shape)
     element = shape.element or _UNKNOWN
     for at in {**before, **after}:
         left, right = before.get(at, []), after.get(at, [])
         if len(left) <= 1 and len(right) <= 1:
             if not left:
-                found.added[at] = _all(right[0], element)
+                comparison.added[at] = _all(right[0], element)
             elif not right:
-                found.removed[at] = _all(left[0], element)
+                comparison.removed[at] = _all(left[0], element)
             elif left[0] != right[0]:
-                _compare(at, left[0], right[0], element, found)
+                _compare(at, left[0], right[0], element, comparison)
         else:
-            _compare_repeated(at, left, right, element, found)
+            _compare_repeated(at, left, right, element, comparison)
 
 
 def _compare_repeated(
-    at: str, left: list[Any], right: list[Any], element: Shape, found: _Found
+    at: str, left: list[Any], right: list[Any], element: Shape, comparison: _Found
 ) -> None:
     """Elements that share their keys with others are owned together."""
     if len(left) > 1 and len(right) > 1:
         if left != right:
-            found.modified[at] = LEAF
+            comparison.modified[at] = LEAF
     elif len(left) > 1:
         if right:
-            found.added[at] = _all(right[0], element)
-        found.removed[at] = LEAF
+            comparison.added[at] = _all(right[0], element)
+        comparison.removed[at] = LEAF
     else:
         if left:
-            found.removed[at] = _all(left[0], element)
-        found.added[at] = LEAF
+            comparison.removed[at] = _all(left[0], element)
+        comparison.added[at] = LEAF
 
 
 def _by_step(values: list[Any], shape: Shape) -> dict[str, list[Any]]:

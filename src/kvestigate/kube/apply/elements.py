@@ -28,20 +28,20 @@ def _keyed(element: Any, shape: Shape) -> str:
         value = element.get(shape.key)
         if type(value) is str:
             return named(shape.key, value)
-    found = []
+    parts = []
     for key in shape.keys:
         value = element.get(key, _ABSENT)
         if value is _ABSENT:
             value = shape.defaults.get(key, _ABSENT)
         if value is not _ABSENT:
-            found.append(f'"{key}":{value_text(value)}')
-    if not found:
+            parts.append(f'"{key}":{value_text(value)}')
+    if not parts:
         keys = " ".join(f'"{key}"' for key in shape.keys)
         raise Unkeyed(
             f"associative list with keys has an element that omits all key fields [{keys}] "
             "(and doesn't have default values for any key fields)"
         )
-    return f"k:{{{','.join(found)}}}"
+    return f"k:{{{','.join(parts)}}}"
 
 
 # The names of containers, variables and ports recur in every object.

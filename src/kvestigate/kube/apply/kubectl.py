@@ -57,9 +57,9 @@ def _applied_before(live: Object, by: Writer) -> FieldSet:
         return fieldset.EMPTY
     if misfit(last, by.shape):
         return fieldset.EMPTY
-    found = compare(last, live, by.shape)
+    comparison = compare(last, live, by.shape)
     fields = mentioned(last, by.shape)
-    for differing in (found.modified, found.added, found.removed):
+    for differing in (comparison.modified, comparison.added, comparison.removed):
         fields = fieldset.difference(fields, differing)
     return fields
 

@@ -53,7 +53,7 @@ def manager(name: str, operation: str, version: str, subresource: str) -> Manage
 
 def decode(entries: Sequence[Mapping[str, Any]] | None) -> Managers:
     """Raises `Malformed`."""
-    found: Managers = {}
+    managers: Managers = {}
     for entry in entries or ():
         operation, version = entry.get("operation"), entry.get("apiVersion") or ""
         if operation not in (APPLY, UPDATE):
@@ -65,18 +65,18 @@ def decode(entries: Sequence[Mapping[str, Any]] | None) -> Managers:
         key = manager(
             entry.get("manager") or "", operation, version, entry.get("subresource") or ""
         )
-        found[key] = Entry(entry.get("fieldsV1") or {}, version, entry.get("time"))
-    return found
+        managers[key] = Entry(entry.get("fieldsV1") or {}, version, entry.get("time"))
+    return managers
 
 
 def decode_foreign(entries: Sequence[Mapping[str, Any]] | None) -> Managers:
     """Entries that a client sent, whose sets may be in any form. Raises `Malformed`."""
-    found = decode(entries)
-    for key, entry in found.items():
+    managers = decode(entries)
+    for key, entry in managers.items():
         fields = fieldset.parse(entry.fields)
         fields.pop(fieldset.SELF, None)
-        found[key] = Entry(fields, entry.version, entry.time)
-    return found
+        managers[key] = Entry(fields, entry.version, entry.time)
+    return managers
 
 
 def encode(managers: Managers) -> list[dict[str, Any]]:

@@ -36,12 +36,12 @@ def _inside(value: Any, shape: Shape) -> FieldSet | None:
         return mentioned(value, shape) if isinstance(value, dict) else None
     if shape.ownership is Ownership.WHOLE or not isinstance(value, list):
         return None
-    found: FieldSet = {}
+    fields: FieldSet = {}
     for inner in value:
         at = step(inner, shape)
-        node = None if at in found else _inside(inner, shape.element or DEDUCED)
-        found[at] = {SELF: LEAF, **node} if node else LEAF
-    return found
+        node = None if at in fields else _inside(inner, shape.element or DEDUCED)
+        fields[at] = {SELF: LEAF, **node} if node else LEAF
+    return fields
 
 
 def with_named(fields: FieldSet, shape: Shape) -> FieldSet:

@@ -105,16 +105,16 @@ def write(
     changes = (
         compare_new(_bare(new), shape) if old is None else compare(_bare(old), _bare(new), shape)
     )
-    found = changes.ignoring(by.ignored)
-    if not (found.removed or found.modified or found.added):
+    changed = changes.ignoring(by.ignored)
+    if not (changed.removed or changed.modified or changed.added):
         return managers
-    if not found.removed and _has_all(managers, by, found.touched):
+    if not changed.removed and _has_all(managers, by, changed.touched):
         own = managers[by.manager]
         if own.time == now:
             return managers
         return {**managers, by.manager: Entry(own.fields, own.version, now)}
-    rest, _ = _yielded(managers, None, found, by, old, new)
-    taken = fieldset.difference(found.touched, UNOWNED)
+    rest, _ = _yielded(managers, None, changed, by, old, new)
+    taken = fieldset.difference(changed.touched, UNOWNED)
     if taken:
         previous = rest.get(by.manager)
         if previous is not None:
@@ -155,8 +155,8 @@ def apply(
     # Who says at least what it said the last time leaves nothing behind.
     if before is not None and fieldset.difference(before.fields, fields):
         new = _pruned(new, managers, before.fields, shape)
-    found = compare(live, new, shape).ignoring(by.ignored)
-    rest, conflicts = _yielded(managers, by.manager, found, by, live, new)
+    changed = compare(live, new, shape).ignoring(by.ignored)
+    rest, conflicts = _yielded(managers, by.manager, changed, by, live, new)
     if conflicts and not force:
         raise Contested(conflicts)
     if owned := fieldset.difference(fields, UNOWNED):
@@ -180,13 +180,13 @@ def _bare(obj: Object) -> Object:
 def _yielded(
     managers: Managers,
     writer: Manager | None,
-    found: Comparison,
+    changed: Comparison,
     by: Writer,
     old: Object | None,
     new: Object,
 ) -> tuple[Managers, dict[Manager, FieldSet]]:
     """The managers without what was taken from them or is gone, and what was taken."""
-    seen: dict[str, Comparison | None] = {by.version: found}
+    seen: dict[str, Comparison | None] = {by.version: changed}
     rest: Managers = {}
     conflicts: dict[Manager, FieldSet] = {}
     for manager, entry in managers.items():

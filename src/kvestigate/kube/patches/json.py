@@ -249,8 +249,8 @@ def _copy(draft: _Draft, operation: Mapping[str, Any]) -> None:
 
 def _test(draft: _Draft, operation: Mapping[str, Any]) -> None:
     path = _pointer(operation, "path")
-    found = draft.read(path) if path else draft.root
-    if not same(found, operation.get("value")):
+    value = draft.read(path) if path else draft.root
+    if not same(value, operation.get("value")):
         raise FailedTest(f"the value at {path!r} is not the one tested for")
 
 

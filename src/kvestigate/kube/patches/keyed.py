@@ -16,7 +16,7 @@ _MISSING: Identity = (type(None), "")
 
 def identities(elements: Iterable[Any], key: str = "", *, strict: bool = True) -> list[Identity]:
     """The identity of each element; not strict, an object without the merge key is no match."""
-    found = []
+    merge_keys = []
     for element in elements:
         value = element
         if key:
@@ -26,13 +26,13 @@ def identities(elements: Iterable[Any], key: str = "", *, strict: bool = True) -
                 if strict:
                     what = shown(element)
                     raise ApiError(f"map: {what} does not contain declared merge key: {key}")
-                found.append(_MISSING)
+                merge_keys.append(_MISSING)
                 continue
             value = element[key]
         if isinstance(value, dict | list):
             raise ApiError(f"{shown(value)} cannot tell the elements of a list apart")
-        found.append((type(value), value))
-    return found
+        merge_keys.append((type(value), value))
+    return merge_keys
 
 
 def arrange(elements: Iterable[Any], wanted: list[Any], live: list[Any], key: str) -> list[Any]:

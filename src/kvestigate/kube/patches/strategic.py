@@ -129,9 +129,9 @@ def _merge_list(current: list[Any], patch: list[Any], field: PatchField) -> list
     if not current and not patch:
         return current
     if _element_type(current, patch) is not dict:
-        found = dict(zip(identities(current), current, strict=True))
-        found.update(zip(identities(patch), patch, strict=True))
-        return arrange(found.values(), patch, current, "")
+        by_identity = dict(zip(identities(current), current, strict=True))
+        by_identity.update(zip(identities(patch), patch, strict=True))
+        return arrange(by_identity.values(), patch, current, "")
     key = field.merge_key
     if not key:
         raise ApiError(f"cannot merge lists without merge key for {shown(patch)}")

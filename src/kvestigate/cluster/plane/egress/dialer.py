@@ -95,10 +95,10 @@ async def _resolve(host: str) -> list[IPAddress]:
         pass
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        resolved = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except ValueError:  # empty, or no text that could be a name
         raise AddressRefused("address not allowed") from None
-    return [plain(ipaddress.ip_address(sockaddr[0])) for *_, sockaddr in found]
+    return [plain(ipaddress.ip_address(sockaddr[0])) for *_, sockaddr in resolved]
 
 
 def _family(address: IPAddress) -> socket.AddressFamily:

@@ -157,12 +157,12 @@ def ip(path: str, value: str) -> Causes:
 
 
 def ip_problems(value: str) -> list[str]:
-    found = address(value)
-    if found is None:
+    parsed = address(value)
+    if parsed is None:
         if address(_without_zeros(value)) is not None:
             return ["must not have leading 0s"]
         return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
-    if found.version == 6 and found.ipv4_mapped:
+    if parsed.version == 6 and parsed.ipv4_mapped:
         return ["must not be an IPv4-mapped IPv6 address"]
     return []
 
@@ -176,14 +176,14 @@ def network(value: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
 
 
 def cidr(path: str, value: str) -> Causes:
-    found, start = network(_without_zeros(value)), address(value.partition("/")[0])
-    if found is None:
+    parsed, start = network(_without_zeros(value)), address(value.partition("/")[0])
+    if parsed is None:
         why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
     elif network(value) is None or _without_zeros(value) != value:
         why = "must not have leading 0s in IP or prefix length"
     elif start and start.version == 6 and start.ipv4_mapped:
         why = "must not have an IPv4-mapped IPv6 address"
-    elif start != found.network_address:
+    elif start != parsed.network_address:
         why = "must not have bits set beyond the prefix length"
     else:
         return

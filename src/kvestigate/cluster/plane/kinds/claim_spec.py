@@ -87,11 +87,11 @@ def _source(path: str, source: Object) -> Causes:
 
 def claim_warnings(path: str, spec: Object) -> list[str]:
     """Warnings about storage requests that are not whole bytes."""
-    found = []
+    warnings = []
     resources = spec.get("resources") or {}
     for kind in ("requests", "limits"):
         amount = (resources.get(kind) or {}).get("storage", "0")
         if quantities.millis(amount) % 1000:
             why = f'fractional byte value "{amount}" is invalid, must be an integer'
-            found.append(f"{path}.resources.{kind}[storage]: {why}")
-    return found
+            warnings.append(f"{path}.resources.{kind}[storage]: {why}")
+    return warnings

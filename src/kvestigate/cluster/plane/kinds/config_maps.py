@@ -20,14 +20,14 @@ class ConfigMapKind(Kind):
 
     def validate(self, obj: Object, scene: Scene) -> Causes:
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
-        found: list[Cause] = []
+        problems: list[Cause] = []
         if data and not (names.are_config_keys(data) and data.keys().isdisjoint(binary)):
-            found += _check_keys("data", data, binary)
+            problems += _check_keys("data", data, binary)
         if binary and not names.are_config_keys(binary):
-            found += _check_keys("binaryData", binary)
+            problems += _check_keys("binaryData", binary)
         if _is_too_large(data, binary):
-            found.append(causes.too_long("[]", SIZE_LIMIT))
-        return found
+            problems.append(causes.too_long("[]", SIZE_LIMIT))
+        return problems
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         yield from self.validate_update(new, old, scene)
@@ -60,6 +60,6 @@ def sealed(new: Object, old: Object, *fields: str) -> list[Cause]:
     """Causes for changes of an immutable ConfigMap or Secret."""
     if not old.get("immutable"):
         return []
-    found = [] if new.get("immutable") else [causes.forbidden("immutable", SEALED)]
+    problems = [] if new.get("immutable") else [causes.forbidden("immutable", SEALED)]
     changed = [field for field in fields if (new.get(field) or {}) != (old.get(field) or {})]
-    return found + [causes.forbidden(field, SEALED) for field in changed]
+    return problems + [causes.forbidden(field, SEALED) for field in changed]

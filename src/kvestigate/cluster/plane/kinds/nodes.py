@@ -65,12 +65,14 @@ class NodeKind(Kind):
         return _amounts(new["status"])
 
     def warnings(self, obj: Object) -> list[str]:
-        found = []
+        warnings = []
         if "configSource" in obj["spec"]:
-            found.append("spec.configSource: the feature is removed")
+            warnings.append("spec.configSource: the feature is removed")
         if "externalID" in obj["spec"]:
-            found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
-        return found
+            warnings.append(
+                "spec.externalID: this field is deprecated, and is unused by Kubernetes"
+            )
+        return warnings
 
 
 def _pair(ranges: list[str]) -> Causes:

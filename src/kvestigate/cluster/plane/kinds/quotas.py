@@ -64,7 +64,7 @@ class ResourceQuotaKind(Kind):
 
     def warnings(self, obj: Object) -> list[str]:
         hard = obj["spec"].get("hard") or {}
-        found = []
+        warnings = []
         for name in ("cpu", "memory", "ephemeral-storage"):
             request = f"requests.{name}"
             if request not in hard and name != "ephemeral-storage":
@@ -74,8 +74,8 @@ class ResourceQuotaKind(Kind):
                 continue
             if quantities.parse(hard[request]) > quantities.parse(hard[limit]):
                 advice = f"{request} ({hard[request]}) should be less than {limit} ({hard[limit]})"
-                found.append(f"ResourceQuota {advice}")
-        return found
+                warnings.append(f"ResourceQuota {advice}")
+        return warnings
 
 
 def _status_amounts(obj: Object) -> list[Object]:

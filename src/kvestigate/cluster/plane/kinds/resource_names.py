@@ -75,9 +75,9 @@ def validate_container_name(path: str, name: str) -> Causes:
 
 
 def validate_pod_name(path: str, name: str) -> Causes:
-    found = list(validate_name(path, name))
-    if found:
-        yield from found
+    problems = list(validate_name(path, name))
+    if problems:
+        yield from problems
     elif name not in ("cpu", "memory") and not is_huge_page(name):
         yield causes.unsupported(path, name, ["cpu", HUGE_PAGES, "memory"])
 

@@ -36,16 +36,16 @@ class SecretKind(Kind):
 
     def validate(self, obj: Object, scene: Scene) -> Causes:
         data = obj.get("data") or {}
-        found: list[Cause] = []
+        problems: list[Cause] = []
         if data and not names.are_config_keys(data):
-            found += [
+            problems += [
                 causes.invalid(f"data[{key}]", key, text)
                 for key in data
                 for text in names.config_key_problems(key)
             ]
         if sum(len(b64decode(value)) for value in data.values()) > SIZE_LIMIT:
-            found.append(causes.too_long("data", SIZE_LIMIT))
-        return found + self._promised(obj, data)
+            problems.append(causes.too_long("data", SIZE_LIMIT))
+        return problems + self._promised(obj, data)
 
     def _promised(self, obj: Object, data: dict[str, str]) -> list[Cause]:
         """The keys that a secret of its type must have."""
@@ -70,10 +70,10 @@ class SecretKind(Kind):
         yield from self.validate(new, scene)
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
-        found = []
+        problems = []
         if new["type"] != old.get("type", ""):
-            found.append(causes.invalid("type", new["type"], "field is immutable"))
-        return found + sealed(new, old, "data")
+            problems.append(causes.invalid("type", new["type"], "field is immutable"))
+        return problems + sealed(new, old, "data")
 
     def warnings(self, obj: Object) -> list[str]:
         if obj["type"] != _TLS:

@@ -65,13 +65,13 @@ class ComponentStatusKind(Kind):
 
 class ControllerRevisionKind(Kind):
     def validate(self, obj: Object, scene: Scene) -> Causes:
-        found = list(checks.not_negative("revision", obj.get("revision", 0)))
+        problems = list(checks.not_negative("revision", obj.get("revision", 0)))
         data = obj.get("data")
         if data is None:
-            found.append(causes.required("data", "data is mandatory"))
+            problems.append(causes.required("data", "data is mandatory"))
         elif not isinstance(data, dict):
-            found.append(causes.required("data", "data must be a valid JSON object"))
-        return found
+            problems.append(causes.required("data", "data must be a valid JSON object"))
+        return problems
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> Causes:
         return checks.immutable("", new, old, "data")

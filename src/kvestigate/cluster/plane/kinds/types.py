@@ -67,11 +67,11 @@ def of(state: PlaneState) -> Types:
     definitions = state.collections.get(DEFINITIONS)
     if definitions is None:
         return _builtin()
-    found = _known.get(definitions)
-    if found is None:
-        found = _with(tuple(filter(None, map(kinds_of, definitions.items()))))
-        _known[definitions] = found
-    return found
+    types = _known.get(definitions)
+    if types is None:
+        types = _with(tuple(filter(None, map(kinds_of, definitions.items()))))
+        _known[definitions] = types
+    return types
 
 
 @lru_cache(maxsize=1024)

@@ -188,10 +188,10 @@ def split(path: str) -> tuple[str, str]:
     """`(plane, path relative to that plane's API root)`."""
     if not path.startswith(_PREFIX):
         return ROOT, path
-    plane, found, rest = path[len(_PREFIX) :].partition(_SUFFIX)
-    if not found and "/" not in plane.rstrip("/"):
+    plane, separator, rest = path[len(_PREFIX) :].partition(_SUFFIX)
+    if not separator and "/" not in plane.rstrip("/"):
         return ROOT, path  # about the plane, not inside it
-    if not found or "/" in plane or (rest and not rest.startswith("/")):
+    if not separator or "/" in plane or (rest and not rest.startswith("/")):
         raise NotFound(f'no API at "{path}": planes are served at /clusters/ID/control-plane')
     if problems := label_problems(plane):
         raise NotFound(f'"{plane}" cannot be the id of a plane: {problems[0]}')

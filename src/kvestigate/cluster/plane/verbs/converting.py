@@ -187,8 +187,8 @@ def _understood(data: bytes, uid: str, version: Any) -> list[Any]:
             or result.get("reason")
             or f"response.result.status was '{status}', not 'Success'"
         )
-    found = response.get("convertedObjects")
-    return found if isinstance(found, list) else []
+    converted = response.get("convertedObjects")
+    return converted if isinstance(converted, list) else []
 
 
 def _checked(about: str, position: int, pair: tuple[Object, Any], to: CustomKind) -> Object:

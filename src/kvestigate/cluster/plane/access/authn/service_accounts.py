@@ -184,8 +184,8 @@ def _extra(token_id: str, about: dict[str, Any]) -> dict[str, tuple[str, ...]]:
         "authentication.kubernetes.io/credential-id": (f"JTI={token_id}",)
     }
     for what in ("node", "pod"):
-        if found := about.get(what):
-            extra[f"authentication.kubernetes.io/{what}-name"] = (found.get("name", ""),)
-            if uid := found.get("uid"):
+        if value := about.get(what):
+            extra[f"authentication.kubernetes.io/{what}-name"] = (value.get("name", ""),)
+            if uid := value.get("uid"):
                 extra[f"authentication.kubernetes.io/{what}-uid"] = (uid,)
     return extra

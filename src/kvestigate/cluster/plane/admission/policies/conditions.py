@@ -55,7 +55,7 @@ def values(
         name=review.name,
     )
     authorizer = Authorizer(lambda question: _decide(review, question))
-    found = Values(
+    known = Values(
         {
             "object": new,
             "oldObject": old,
@@ -66,8 +66,8 @@ def values(
             "authorizer.requestResource": ResourceCheck(authorizer.decide, about),
         }
     )
-    found["variables"] = Variables(variables or {}, found)
-    return found
+    known["variables"] = Variables(variables or {}, known)
+    return known
 
 
 class Variables(LateFields):

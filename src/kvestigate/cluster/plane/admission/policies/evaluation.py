@@ -50,13 +50,13 @@ def judge(write: Write) -> None:
     state = write.scene.state
     if BINDINGS not in state.collections:
         return
-    found = policies(state.collection(POLICIES), state.collection(BINDINGS), compile_policy)
-    if not found:
+    pairs = policies(state.collection(POLICIES), state.collection(BINDINGS), compile_policy)
+    if not pairs:
         return
     review = Review(write)
     if matching.exempt(review):
         return
-    for refusal in [each for policy in found for each in _refusals(policy, review)]:
+    for refusal in [each for policy in pairs for each in _refusals(policy, review)]:
         raise refusal
 
 

@@ -67,8 +67,8 @@ class Answer:
 
 def hooks(state: PlaneState, resource: tuple[str, str]) -> tuple[Hook, ...]:
     """The webhooks of a plane, by the names of their configurations."""
-    found = state.collections.get(resource)
-    return () if found is None else _hooks(found)
+    configurations = state.collections.get(resource)
+    return () if configurations is None else _hooks(configurations)
 
 
 @lru_cache(maxsize=_SETS)

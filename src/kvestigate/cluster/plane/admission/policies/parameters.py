@@ -28,14 +28,14 @@ def collect(policy: Object, binding: Object, review: Review) -> list[Object | No
         named = f"{wanted['apiVersion']}, Kind={wanted['kind']}"
         raise Misconfigured(f"failed to find resource referenced by paramKind: '{named}'")
     namespace = _namespace(kind, reference, review)
-    found: list[Object | None] = [
+    parameters: list[Object | None] = [
         _shown(kind, obj) for obj in _selected(state, kind, namespace, reference)
     ]
-    if not found and reference.get("parameterNotFoundAction") == "Deny":
+    if not parameters and reference.get("parameterNotFoundAction") == "Deny":
         raise Misconfigured(
             "no params found for policy binding with `Deny` parameterNotFoundAction"
         )
-    return found
+    return parameters
 
 
 def _kind(state: PlaneState, wanted: Object) -> Kind | None:
@@ -66,8 +66,8 @@ def _selected(state: PlaneState, kind: Kind, namespace: str, reference: Object) 
         item = state.get(kind.key, namespace, name)
         return [] if item is None else [objects.read(item)]
     matches = from_label_selector(reference.get("selector") or {}).matches
-    found = state.collection(kind.key).items(namespace or None)
-    return [objects.read(item) for item in found if matches(item.labels)]
+    items = state.collection(kind.key).items(namespace or None)
+    return [objects.read(item) for item in items if matches(item.labels)]
 
 
 def _shown(kind: Kind, obj: Object) -> Object:

@@ -45,8 +45,8 @@ def configured(value: Any, shown: Object, kind: Kind | None) -> Object:
     shape = kind.shape
     if wrong := misfit(config, shape):
         raise _inapplicable(f"{_CONVERTING}{wrong}")
-    if found := list(_atomic(config, shape, "")):
-        message = f"may not mutate atomic arrays, maps or structs: {', '.join(found)}"
+    if atomic := list(_atomic(config, shape, "")):
+        message = f"may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
         raise _inapplicable(f"invalid ApplyConfiguration: {message}")
     merged = merge(shown, config, shape)
     if kind.type is not None and (wrong := kind.problems(merged).mistyped):
@@ -105,11 +105,11 @@ def patched(value: Any, shown: Object, kind: Kind) -> Object | None:
     made = {"metadata": {}, **made}
     if any(made.get(name, value) != value for name, value in head.items()):
         raise internal(f"a patch cannot make something else of {_type_text(shown)}")
-    found = kind.problems(made)
-    if found.mistyped:
-        raise internal(found.mistyped)
-    if found.unknown and kind.type is not None:
-        raise internal(f"strict decoding error: {', '.join(sorted(found.warnings))}")
+    problems = kind.problems(made)
+    if problems.mistyped:
+        raise internal(problems.mistyped)
+    if problems.unknown and kind.type is not None:
+        raise internal(f"strict decoding error: {', '.join(sorted(problems.warnings))}")
     return {**made, **head}
 
 

@@ -42,7 +42,7 @@ def _annotated(meta: Object, name: str) -> bool:
 
 def _default(write: Write, resource: ResourceKey, marks: tuple[str, ...]) -> str | None:
     """The class marked as the default: the youngest, then the first by name."""
-    found = ""
+    name = ""
     youngest = ""
     for item in write.scene.state.collection(resource).items():
         meta = objects.read(item)["metadata"]
@@ -50,5 +50,5 @@ def _default(write: Write, resource: ResourceKey, marks: tuple[str, ...]) -> str
         if not any(annotations.get(mark) == "true" for mark in marks):
             continue
         if meta["creationTimestamp"] > youngest:
-            found, youngest = item.name, meta["creationTimestamp"]
-    return found or None
+            name, youngest = item.name, meta["creationTimestamp"]
+    return name or None

@@ -127,8 +127,8 @@ def _compacted(missing: Iterable[Rule]) -> Iterable[Rule]:
         else:
             thing = msgspec.structs.replace(atom, verbs=())
             verbs.setdefault(thing, {})[atom.verbs[0]] = None
-    for thing, found in verbs.items():
-        yield msgspec.structs.replace(thing, verbs=tuple(found))
+    for thing, allowed in verbs.items():
+        yield msgspec.structs.replace(thing, verbs=tuple(allowed))
 
 
 def _shown(rule: Rule) -> str:

@@ -87,12 +87,12 @@ def check_fleet(write: Write) -> None:
         _check_creation(write)
     name = write.new["metadata"].get("name", "")
     spec = write.new.get("spec")
-    found = _problems(name, spec)
+    problems = _problems(name, spec)
     if write.operation == "CREATE":  # Fleets that have a useless one must not get stuck
-        found += _check_seed(spec)
-    if found:
+        problems += _check_seed(spec)
+    if problems:
         resource = write.kind.resource
-        raise causes.reject(resource.kind, resource.group, name, found)
+        raise causes.reject(resource.kind, resource.group, name, problems)
 
 
 def _check_creation(write: Write) -> None:
@@ -110,15 +110,17 @@ def _problems(fleet: str, spec: Any) -> list[Cause]:
     if not isinstance(spec, dict):
         return []
     listed, replicas = spec.get("names") or [], spec.get("replicas", 1)
-    found = _check_names(listed, replicas) if listed else _check_prefix(fleet, spec)
+    problems = _check_names(listed, replicas) if listed else _check_prefix(fleet, spec)
     template = spec.get("template") or {}
     if template.get("fromPlane") and template.get("fromSnapshot"):
         path = _SPEC.child("template", "fromSnapshot")
-        found.append(causes.forbidden(path, "may not be given together with fromPlane"))
+        problems.append(causes.forbidden(path, "may not be given together with fromPlane"))
     if template.get("clock") and (template.get("fromPlane") or template.get("fromSnapshot")):
         path = _SPEC.child("template", "clock")
-        found.append(causes.forbidden(path, "members have the clock of the plane they stem from"))
-    return found
+        problems.append(
+            causes.forbidden(path, "members have the clock of the plane they stem from")
+        )
+    return problems
 
 
 def _check_seed(spec: Any) -> list[Cause]:
@@ -131,19 +133,19 @@ def _check_seed(spec: Any) -> list[Cause]:
 
 def _check_names(listed: list[str], replicas: int) -> list[Cause]:
     path = _SPEC.child("names")
-    found: list[Cause] = []
+    problems: list[Cause] = []
     if len(listed) != replicas:
         rule = f"must have as many items as there are replicas ({replicas})"
-        found.append(causes.invalid(path, len(listed), rule))
+        problems.append(causes.invalid(path, len(listed), rule))
     seen: set[str] = set()
     for index, name in enumerate(listed):
         if name in seen:
-            found.append(causes.duplicate(path.index(index), name))
+            problems.append(causes.duplicate(path.index(index), name))
         if name == ROOT:
             rule = "the root plane cannot be a member"
-            found.append(causes.invalid(path.index(index), name, rule))
+            problems.append(causes.invalid(path.index(index), name, rule))
         seen.add(name)
-    return found
+    return problems
 
 
 def _check_prefix(fleet: str, spec: dict[str, Any]) -> list[Cause]:

@@ -42,17 +42,17 @@ def limit_claim(write: Write) -> None:
         return
     requests = amounts(write.new["spec"].get("resources"), "requests")
     for limits in _limits(write):
-        found: list[str] = []
+        complaints: list[str] = []
         for limit in limits:
             if limit["type"] == "PersistentVolumeClaim":
                 wanted = _Amounts("PersistentVolumeClaim", requests, {})
-                found += wanted.too_little(limit.get("min") or {})
-                found += wanted.too_much(limit.get("max") or {}, requests_only=True)
-        _refuse(write, found)
+                complaints += wanted.too_little(limit.get("min") or {})
+                complaints += wanted.too_much(limit.get("max") or {}, requests_only=True)
+        _refuse(write, complaints)
 
 
-def _refuse(write: Write, found: list[str]) -> None:
-    distinct = list(dict.fromkeys(found))
+def _refuse(write: Write, complaints: list[str]) -> None:
+    distinct = list(dict.fromkeys(complaints))
     if distinct:
         raise write.forbidden(distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]")
 

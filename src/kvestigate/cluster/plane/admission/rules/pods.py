@@ -31,11 +31,14 @@ def give_priority(write: Write) -> None:
                 spec.setdefault(field, write.old["spec"][field])
     if not write.creates:
         return
-    found = _priority_class(write)
-    if found is not None:
-        spec["priorityClassName"] = found["metadata"]["name"]
-    found = found or {}
-    value, policy = found.get("value", 0), found.get("preemptionPolicy", _PREEMPTS)
+    priority_class = _priority_class(write)
+    if priority_class is not None:
+        spec["priorityClassName"] = priority_class["metadata"]["name"]
+    priority_class = priority_class or {}
+    value, policy = (
+        priority_class.get("value", 0),
+        priority_class.get("preemptionPolicy", _PREEMPTS),
+    )
     computed = "priority admission controller computed"
     by = "from the given PriorityClass name"
     if spec.get("priority", value) != value:
@@ -121,13 +124,13 @@ def apply_runtime_class(write: Write) -> None:
     item = write.scene.state.get(RUNTIME_CLASSES, "", name)
     if item is None:
         raise write.forbidden(f'pod rejected: RuntimeClass "{name}" not found')
-    found = objects.read(item)
-    if cost := (found.get("overhead") or {}).get("podFixed"):
+    runtime_class = objects.read(item)
+    if cost := (runtime_class.get("overhead") or {}).get("podFixed"):
         if spec.get("overhead") not in (None, {}, cost):
             why = "Pod's Overhead doesn't match RuntimeClass's defined Overhead"
             raise write.forbidden(f"pod rejected: {why}")
         spec["overhead"] = cost
-    _place(write, spec, found.get("scheduling") or {})
+    _place(write, spec, runtime_class.get("scheduling") or {})
 
 
 def check_overhead(write: Write) -> None:

@@ -74,7 +74,7 @@ def _claim(spec: Object) -> Amounts:
 def unspecified(spec: Object, hard: Iterable[str]) -> Mapping[str, list[str]]:
     """Names of containers without a request or limit that the quota needs, by resource."""
     whole = spec.get("resources")
-    found: dict[str, list[str]] = {}
+    missing: dict[str, list[str]] = {}
     for name in sorted(hard):
         kind, resource = _required(name)
         if not kind or resource in amounts(whole, kind):
@@ -86,8 +86,8 @@ def unspecified(spec: Object, hard: Iterable[str]) -> Mapping[str, list[str]]:
             if resource not in amounts(each.get("resources"), kind)
         ]
         if silent:
-            found[name] = sorted(silent)
-    return found
+            missing[name] = sorted(silent)
+    return missing
 
 
 def _required(name: str) -> tuple[str, str]:
@@ -143,9 +143,9 @@ def _among(value: str, term: Object) -> bool:
 
 def _reaches_out(affinity: Object) -> bool:
     for kind in ("podAffinity", "podAntiAffinity"):
-        found = affinity.get(kind) or {}
-        required = found.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
-        preferred = found.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+        terms = affinity.get(kind) or {}
+        required = terms.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+        preferred = terms.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
         for term in (*required, *(each["podAffinityTerm"] for each in preferred)):
             if term.get("namespaces") or term.get("namespaceSelector") is not None:
                 return True

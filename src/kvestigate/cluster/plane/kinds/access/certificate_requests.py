@@ -92,7 +92,7 @@ class CertificateSigningRequestKind(Kind):
         conditions = (new.get("status") or {}).get("conditions") or []
         types = [each["type"] for each in conditions]
         before = [each["type"] for each in (old.get("status") or {}).get("conditions") or ()]
-        found = [
+        problems = [
             causes.forbidden(_CONDITIONS, f'updates may not remove a condition of type "{each}"')
             for each in dict.fromkeys(before)
             if each not in types
@@ -100,12 +100,12 @@ class CertificateSigningRequestKind(Kind):
         for index, each in enumerate(conditions):
             if each["type"] in (*DECISIONS, "Failed") and each.get("status") != "True":
                 path = _CONDITIONS.index(index).child("status")
-                found.append(causes.unsupported(path, each.get("status"), ["True"]))
+                problems.append(causes.unsupported(path, each.get("status"), ["True"]))
         if set(DECISIONS) <= set(types):
             later = max(DECISIONS, key=types.index)
             why = "Approved and Denied conditions are mutually exclusive"
-            found.append(causes.invalid(_CONDITIONS, later, why))
-        return found + _certificate((new.get("status") or {}).get("certificate"))
+            problems.append(causes.invalid(_CONDITIONS, later, why))
+        return problems + _certificate((new.get("status") or {}).get("certificate"))
 
 
 def _keep(status: Object, before: Object, field: str) -> None:

@@ -207,7 +207,7 @@ _named = msgspec.json.Decoder(_Named)
 
 def _taken(obj: Object, state: PlaneState) -> dict[str, set[str]]:
     """The names of the group's other definitions: of resources, and of kinds."""
-    found: dict[str, set[str]] = {"resources": set(), "kinds": set()}
+    taken: dict[str, set[str]] = {"resources": set(), "kinds": set()}
     group, name = obj["spec"].get("group"), obj["metadata"].get("name")
     for item in state.collection(DEFINITIONS).items():
         if item.name == name or not item.name.endswith(f".{group}"):
@@ -216,10 +216,10 @@ def _taken(obj: Object, state: PlaneState) -> dict[str, set[str]]:
         if other.spec.group != group:
             continue
         names = {} if other.status is None else other.status.accepted_names or {}
-        found["kinds"] |= {names.get(field, "") for field in _KINDS}
-        found["resources"] |= {names.get("plural", ""), names.get("singular", "")}
-        found["resources"] |= set(names.get("shortNames") or ())
-    return found
+        taken["kinds"] |= {names.get(field, "") for field in _KINDS}
+        taken["resources"] |= {names.get("plural", ""), names.get("singular", "")}
+        taken["resources"] |= set(names.get("shortNames") or ())
+    return taken
 
 
 def _clash(field: str, value: Sequence[str] | str | None, taken: dict[str, set[str]]) -> str:

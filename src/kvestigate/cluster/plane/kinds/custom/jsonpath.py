@@ -44,10 +44,10 @@ def parse(text: str) -> tuple[Step, ...]:
 
 def find(value: Any, steps: tuple[Step, ...]) -> list[Any]:
     """Everything that the path leads to."""
-    found: Iterable[Any] = [value]
+    values: Iterable[Any] = [value]
     for step in steps:
-        found = [inner for each in found for inner in step(each)]
-    return list(found)
+        values = [inner for each in values for inner in step(each)]
+    return list(values)
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -118,11 +118,11 @@ def _filter(path: str, operator: str | None, literal: str | None) -> Step:
 
     def step(value: Any) -> Iterator[Any]:
         for each in value if isinstance(value, list) else []:
-            found = find(each, left)
+            values = find(each, left)
             if operator is None:
-                if found:
+                if values:
                     yield each
-            elif any(_holds(operator, one, right) for one in found):
+            elif any(_holds(operator, one, right) for one in values):
                 yield each
 
     return step

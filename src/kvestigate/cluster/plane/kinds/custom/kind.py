@@ -173,41 +173,41 @@ class CustomKind(Kind):
     # -- rules ---------------------------------------------------------------------------
 
     def validate(self, obj: Object, scene: Scene) -> Causes:
-        found = self._shape(obj)
-        return found + self._broken(found, obj)
+        problems = self._shape(obj)
+        return problems + self._broken(problems, obj)
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
-        found = _added(self._shape, new, old)
-        return found + self._broken(found, new, old)
+        problems = _added(self._shape, new, old)
+        return problems + self._broken(problems, new, old)
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
-        found = [_of_status(cause) for cause in _added(self._misfits, new, old)]
-        found += self._replicas(new, "statusReplicasPath")
-        return found + self._broken(found, new, old)
+        problems = [_of_status(cause) for cause in _added(self._misfits, new, old)]
+        problems += self._replicas(new, "statusReplicasPath")
+        return problems + self._broken(problems, new, old)
 
     def update_warnings(self, new: Object, old: Object) -> list[str]:
-        found = super().update_warnings(new, old)
+        warnings = super().update_warnings(new, old)
         if self._rules is not None:
             excused = rules.judge(self._rules, new, old).excused
-            found += [f"{cause.field}: {cause.message}" for cause in excused]
-        return found
+            warnings += [f"{cause.field}: {cause.message}" for cause in excused]
+        return warnings
 
     def _shape(self, obj: Object) -> list[Cause]:
         return self._misfits(obj) + list(self._replicas(obj, "specReplicasPath"))
 
-    def _broken(self, found: list[Cause], new: Object, *old: Object) -> list[Cause]:
+    def _broken(self, problems: list[Cause], new: Object, *old: Object) -> list[Cause]:
         """Causes of CEL rules. Rules do not run on values that already have the wrong type."""
         if self._rules is None:
             return []
-        if any(cause.reason in _BLOCKING for cause in found):
+        if any(cause.reason in _BLOCKING for cause in problems):
             return [causes.invalid("<nil>", None, _UNCHECKED)]
         return rules.judge(self._rules, new, *old).wrong
 
     def _misfits(self, obj: Object) -> list[Cause]:
-        found: list[Cause] = []
-        self._check(obj, "", found)
-        found += self.structure.check(obj)
-        return found
+        problems: list[Cause] = []
+        self._check(obj, "", problems)
+        problems += self.structure.check(obj)
+        return problems
 
     def _replicas(self, obj: Object, which: str) -> Iterator[Cause]:
         """Problems of the replica fields that the scale subresource uses."""
@@ -258,13 +258,13 @@ class CustomKind(Kind):
 
 def _added(check: Callable[[Object], list[Cause]], new: Object, old: Object) -> list[Cause]:
     """Causes that are new: an update may leave alone what was invalid before."""
-    found = check(new)
-    if not found:
-        return found
+    problems = check(new)
+    if not problems:
+        return problems
     known = set(check(old))
     return [
         cause
-        for cause in found
+        for cause in problems
         if cause not in known or _value_at(new, cause.field) != _value_at(old, cause.field)
     ]
 
@@ -310,7 +310,7 @@ def _selectable(version: Object) -> Iterator[tuple[str, Callable[[Object], str]]
 
 
 def _text(steps: tuple[jsonpath.Step, ...], obj: Object) -> str:
-    found = jsonpath.find(obj, steps)
-    if not found or found[0] is None:
+    values = jsonpath.find(obj, steps)
+    if not values or values[0] is None:
         return ""
-    return found[0] if isinstance(found[0], str) else causes.show(found[0])
+    return values[0] if isinstance(values[0], str) else causes.show(values[0])

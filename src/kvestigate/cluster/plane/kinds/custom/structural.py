@@ -49,18 +49,18 @@ _FORBIDDEN_INSIDE = {
 
 def check(schema: Schema, path: str) -> list[Cause]:
     """All reasons why a schema cannot be used for a custom resource."""
-    found: list[Cause] = []
+    problems: list[Cause] = []
     if schema.get("nullable"):
-        found.append(causes.forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
+        problems.append(causes.forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
     convertible = supported.is_convertible(schema)
     if convertible:
         wrong = [*_typed(schema, path, _AT_ROOT), *_incomplete(schema, schema, path, path)]
-        found += sorted(wrong, key=str) or _defaults(schema, path)
-    whole = not found
-    found += supported.check(schema, path)
-    if whole and not found:
-        found += rule_checks.expressions(schema, path)
-    return found
+        problems += sorted(wrong, key=str) or _defaults(schema, path)
+    whole = not problems
+    problems += supported.check(schema, path)
+    if whole and not problems:
+        problems += rule_checks.expressions(schema, path)
+    return problems
 
 
 def odd_formats(schema: Any) -> Iterator[str]:
@@ -199,9 +199,9 @@ def _defaults(schema: Schema, path: str) -> Causes:
         at = f"{path}.default"
         if Structure(schema).unknown(default):
             yield causes.invalid(at, default, "must not have unknown fields")
-        found: list[Cause] = []
-        validation.compiled(schema)(Structure(schema).shaped(default), "", found)
-        for cause in found:
+        problems: list[Cause] = []
+        validation.compiled(schema)(Structure(schema).shaped(default), "", problems)
+        for cause in problems:
             inner = f".{cause.field}" if cause.field not in ("", "<nil>") else ""
             yield Cause(cause.reason, at + inner, cause.message)
     for inner_schema, where in notable(schema, path):

@@ -140,17 +140,17 @@ class Structure:
 
     def unknown(self, value: Any) -> list[str]:
         """The paths of fields that the schema does not know, then those of embedded metadata."""
-        found: list[str] = []
+        paths: list[str] = []
         alien: list[str] = []
-        self._find_unknown(value, "", found, alien)
-        return sorted(found) + sorted(alien)
+        self._find_unknown(value, "", paths, alien)
+        return sorted(paths) + sorted(alien)
 
-    def _find_unknown(self, value: Any, path: str, found: list[str], alien: list[str]) -> None:
+    def _find_unknown(self, value: Any, path: str, paths: list[str], alien: list[str]) -> None:
         if type(value) is list:
             if self.items is not None:
                 for position, each in enumerate(value):
                     if type(each) in _CONTAINERS:
-                        self.items._find_unknown(each, f"{path}[{position}]", found, alien)
+                        self.items._find_unknown(each, f"{path}[{position}]", paths, alien)
         elif type(value) is dict:
             known, other = self.properties, self.additional
             for name, each in value.items():
@@ -158,12 +158,12 @@ class Structure:
                 at = f"{path}.{name}" if path else name
                 if inner is not None:
                     if type(each) in _CONTAINERS:
-                        inner._find_unknown(each, at, found, alien)
+                        inner._find_unknown(each, at, paths, alien)
                 elif self.embedded and name == "metadata" and isinstance(each, dict):
                     unknown = schema.problems(each, facts.definition(OBJECT_META)).unknown
                     alien += (f"{at}.{field}" for field in unknown)
                 elif not self.preserves and name not in self._keeps:
-                    found.append(at)
+                    paths.append(at)
 
     def mistyped(self, value: Any, path: str = "") -> str:
         """Why the metadata of the first malformed embedded object is invalid; empty if none is."""
@@ -186,8 +186,8 @@ class Structure:
                 (self.inner(name), each, f"{path}.{name}" if path else name)
                 for name, each in value.items()
             ]
-        found = (inner.mistyped(each, at) for inner, each, at in inside if inner is not None)
-        return next(filter(None, found), "")
+        mismatches = (inner.mistyped(each, at) for inner, each, at in inside if inner is not None)
+        return next(filter(None, mismatches), "")
 
     def check(self, value: Any, path: str = "") -> Iterator[Cause]:
         """What is wrong beyond the types: repeated elements, nameless embedded objects."""

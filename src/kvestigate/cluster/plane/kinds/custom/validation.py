@@ -33,8 +33,8 @@ from kvestigate.kube import causes, patterns, pauses
 from kvestigate.kube.causes import Cause
 
 Schema = Mapping[str, Any]
-Found = list[Cause]
-Check = Callable[[Any, str, Found], None]
+Problems = list[Cause]
+Check = Callable[[Any, str, Problems], None]
 """Adds what is wrong with a value at a path."""
 
 _INTEGERS = {"int32": 2**31, "int64": 2**63}
@@ -47,14 +47,14 @@ def compiled(schema: Schema) -> Check:
     nullable = bool(schema.get("nullable"))
     checks = [made for make in _MAKERS if (made := make(schema)) is not None]
 
-    def check(value: Any, path: str, found: Found) -> None:
+    def check(value: Any, path: str, problems: Problems) -> None:
         pauses.rest_if_due()
         if value is None and nullable:
             return
         if types and _NAMES[type(value)] not in types:
-            _mistyped(value, types, form, path, found)
+            _mistyped(value, types, form, path, problems)
         for each in checks:
-            each(value, path, found)
+            each(value, path, problems)
 
     return check
 
@@ -108,7 +108,7 @@ _MACHINE_FORMATS = {int: "int64", float: "float64"}
 """What numbers are to the server."""
 
 
-def _mistyped(value: Any, types: tuple[str, ...], form: str, path: str, found: Found) -> None:
+def _mistyped(value: Any, types: tuple[str, ...], form: str, path: str, problems: Problems) -> None:
     """Report a value of the wrong type. 2.0 passes for an integer, and 2 for a number."""
     kind = type(value)
     if kind is float and value.is_integer() and abs(value) < _EXACT and "integer" in types:
@@ -122,7 +122,7 @@ def _mistyped(value: Any, types: tuple[str, ...], form: str, path: str, found: F
     elif form and value is not None:
         wanted, actual = form, _MACHINE_FORMATS.get(kind, "")
     why = f'{path} in body must be of type {wanted}: "{actual}"'
-    found.append(causes.wrong_type(path, actual, why))
+    problems.append(causes.wrong_type(path, actual, why))
 
 
 def _nowhere(text: str) -> Cause:
@@ -138,11 +138,11 @@ def _any_of(schema: Schema) -> Check | None:
     if not checks:
         return None
 
-    def check(value: Any, path: str, found: Found) -> None:
+    def check(value: Any, path: str, problems: Problems) -> None:
         failures = [_alone(each, value, path) for each in checks]
         if all(failures):
-            found.append(_nowhere(f'"{path}" must validate at least one schema (anyOf)'))
-            found += failures[0]
+            problems.append(_nowhere(f'"{path}" must validate at least one schema (anyOf)'))
+            problems += failures[0]
 
     return check
 
@@ -152,15 +152,17 @@ def _one_of(schema: Schema) -> Check | None:
     if not checks:
         return None
 
-    def check(value: Any, path: str, found: Found) -> None:
+    def check(value: Any, path: str, problems: Problems) -> None:
         failures = [_alone(each, value, path) for each in checks]
         valid = failures.count([])
         if valid == 1:
             return
         outcome = f"Found {valid} valid alternatives" if valid else "Found none valid"
-        found.append(_nowhere(f'"{path}" must validate one and only one schema (oneOf). {outcome}'))
+        problems.append(
+            _nowhere(f'"{path}" must validate one and only one schema (oneOf). {outcome}')
+        )
         if not valid:
-            found += failures[0]
+            problems += failures[0]
 
     return check
 
@@ -170,14 +172,14 @@ def _all_of(schema: Schema) -> Check | None:
     if not checks:
         return None
 
-    def check(value: Any, path: str, found: Found) -> None:
+    def check(value: Any, path: str, problems: Problems) -> None:
         failures = [_alone(each, value, path) for each in checks]
         if not any(failures):
             return
         for each in failures:
-            found += each
+            problems += each
         none = ". None validated" if all(failures) else ""
-        found.append(_nowhere(f'"{path}" must validate all the schemas (allOf){none}'))
+        problems.append(_nowhere(f'"{path}" must validate all the schemas (allOf){none}'))
 
     return check
 
@@ -187,17 +189,17 @@ def _not(schema: Schema) -> Check | None:
         return None
     inner = compiled(schema["not"])
 
-    def check(value: Any, path: str, found: Found) -> None:
+    def check(value: Any, path: str, problems: Problems) -> None:
         if not _alone(inner, value, path):
-            found.append(_nowhere(f'"{path}" must not validate the schema (not)'))
+            problems.append(_nowhere(f'"{path}" must not validate the schema (not)'))
 
     return check
 
 
-def _alone(check: Check, value: Any, path: str) -> Found:
-    found: Found = []
-    check(value, path, found)
-    return found
+def _alone(check: Check, value: Any, path: str) -> Problems:
+    problems: Problems = []
+    check(value, path, problems)
+    return problems
 
 
 # -- by what the value is ---------------------------------------------------------------
@@ -209,19 +211,19 @@ def _string(schema: Schema) -> Check | None:
     if longest is None and shortest is None and not pattern and allows is None:
         return None
 
-    def check(value: Any, path: str, found: Found) -> None:
+    def check(value: Any, path: str, problems: Problems) -> None:
         if type(value) is not str:
             return
         if longest is not None and len(value) > longest:
-            found.append(causes.too_long(path, longest))
+            problems.append(causes.too_long(path, longest))
         if shortest is not None and len(value) < shortest:
             why = f"{path} in body should be at least {shortest} chars long"
-            found.append(causes.invalid(path, value, why))
+            problems.append(causes.invalid(path, value, why))
         if pattern and (why := _mismatch(pattern, value)):
-            found.append(causes.invalid(path, value, f"{path} in body {why}"))
+            problems.append(causes.invalid(path, value, f"{path} in body {why}"))
         if allows is not None and not allows(value):
             why = f'{path} in body must be of type {schema["format"]}: "{value}"'
-            found.append(causes.wrong_type(path, value, why))
+            problems.append(causes.wrong_type(path, value, why))
 
     return check
 
@@ -246,25 +248,25 @@ def _number(schema: Schema) -> Check | None:
     if low is None and high is None and step is None and limit is None:
         return None
 
-    def check(value: Any, path: str, found: Found) -> None:
+    def check(value: Any, path: str, problems: Problems) -> None:
         if type(value) is not int and type(value) is not float:
             return
         why = ""
         if limit is not None and not (-limit <= value < limit and value == int(value)):
             kind = f"with format {form}" if form in _INTEGERS else "(default format)"
-            found.append(_nowhere(f"Checked value must be of type integer {kind} in {path}"))
+            problems.append(_nowhere(f"Checked value must be of type integer {kind} in {path}"))
         if step is not None and abs(value / step - round(value / step)) > _NEARLY:
             why = f"{path} in body should be a multiple of {_plain(step)}"
-            found.append(causes.invalid(path, value, why))
+            problems.append(causes.invalid(path, value, why))
         # The server compares integers with integers, whatever it was kind.
         most = int(high) if high is not None and type(value) is int else high
         if most is not None and (value >= most if below else value > most):
             why = f"{path} in body should be less than {'' if below else 'or equal to '}"
-            found.append(causes.invalid(path, value, f"{why}{_plain(most)}"))
+            problems.append(causes.invalid(path, value, f"{why}{_plain(most)}"))
         least = int(low) if low is not None and type(value) is int else low
         if least is not None and (value <= least if above else value < least):
             why = f"{path} in body should be greater than {'' if above else 'or equal to '}"
-            found.append(causes.invalid(path, value, f"{why}{_plain(least)}"))
+            problems.append(causes.invalid(path, value, f"{why}{_plain(least)}"))
 
     return check
 
@@ -284,18 +286,18 @@ def _array(schema: Schema) -> Check | None:
     if most is None and least is None and each is None:
         return None
 
-    def check(value: Any, path: str, found: Found) -> None:
+    def check(value: Any, path: str, problems: Problems) -> None:
         if type(value) is not list:
             return
         if each is not None:
             for position, element in enumerate(value):
                 if type(element) is not usual:
-                    each(element, f"{path}[{position}]", found)
+                    each(element, f"{path}[{position}]", problems)
         if least is not None and len(value) < least:
             why = f"{path} in body should have at least {least} items"
-            found.append(causes.invalid(path, len(value), why))
+            problems.append(causes.invalid(path, len(value), why))
         if most is not None and len(value) > most:
-            found.append(causes.too_many(path, len(value), most))
+            problems.append(causes.too_many(path, len(value), most))
 
     return check
 
@@ -311,14 +313,14 @@ def _object(schema: Schema) -> Check | None:
     if not (properties or required or other) and most is None and least is None:
         return None
 
-    def check(value: Any, path: str, found: Found) -> None:
+    def check(value: Any, path: str, problems: Problems) -> None:
         if type(value) is not dict:
             return
         if least is not None and len(value) < least:
             why = f"{path} in body should have at least {least} properties"
-            found.append(causes.invalid(path, len(value), why))
+            problems.append(causes.invalid(path, len(value), why))
         if most is not None and len(value) > most:
-            found.append(causes.too_many(path, len(value), most))
+            problems.append(causes.too_many(path, len(value), most))
         prefix = f"{path}." if path else ""
         for name, inner in value.items():
             field = fields.get(name)
@@ -326,10 +328,10 @@ def _object(schema: Schema) -> Check | None:
                 each = properties.get(name)
                 field = other if each is None else fields.setdefault(name, _field(each))
             if field is not None and type(inner) is not field[0]:
-                field[1](inner, prefix + name, found)
+                field[1](inner, prefix + name, problems)
         for name in required:
             if name not in value:
-                found.append(causes.required(prefix + name))
+                problems.append(causes.required(prefix + name))
 
     return check
 
@@ -340,8 +342,8 @@ def _field(schema: Schema) -> tuple[type, Check]:
     if usual is None:
         return _Unplain, compiled(schema)
 
-    def check(value: Any, path: str, found: Found) -> None:
-        compiled(schema)(value, path, found)  # so seldom that it is not worth keeping
+    def check(value: Any, path: str, problems: Problems) -> None:
+        compiled(schema)(value, path, problems)  # so seldom that it is not worth keeping
 
     return usual, check
 
@@ -352,11 +354,11 @@ def _enum(schema: Schema) -> Check | None:
         return None
     shown = [each if isinstance(each, str) else _json(each) for each in allowed]
 
-    def check(value: Any, path: str, found: Found) -> None:
+    def check(value: Any, path: str, problems: Problems) -> None:
         if not any(
             value == each and isinstance(value, bool) is isinstance(each, bool) for each in allowed
         ):
-            found.append(causes.unsupported(path, value, shown))
+            problems.append(causes.unsupported(path, value, shown))
 
     return check
 

@@ -63,10 +63,10 @@ def choose_families(spec: Object, before: Object | None) -> list[Cause]:
             families = [*families, "IPv6" if families[0] == "IPv4" else "IPv4"]
         spec["ipFamilies"] = families
         return []
-    found = list(_impossible(spec))
-    if not found and not spec.get("ipFamilies"):
+    problems = list(_impossible(spec))
+    if not problems and not spec.get("ipFamilies"):
         spec["ipFamilies"] = ["IPv4"]
-    return found
+    return problems
 
 
 def _impossible(spec: Object) -> Iterable[Cause]:
@@ -132,15 +132,15 @@ def take_node_ports(
     spec: Object, state: PlaneState, uid: str, before: Object | None
 ) -> list[Cause]:
     """Give node ports to a service that needs them, or reserve those it asks for."""
-    found: list[Cause] = []
+    problems: list[Cause] = []
     own = set(node_ports(before)) if before else set()
     if spec["type"] in WITH_NODE_PORTS or needs_health_check(spec):
         ports = _Ports(state, uid, own)
         if spec["type"] in WITH_NODE_PORTS:
-            found += ports.assign(spec)
-        if not found and needs_health_check(spec):
+            problems += ports.assign(spec)
+        if not problems and needs_health_check(spec):
             ports.assign_health_check(spec)
-    return found
+    return problems
 
 
 def node_ports(spec: Object) -> list[int]:

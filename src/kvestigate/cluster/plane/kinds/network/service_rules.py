@@ -295,24 +295,26 @@ def _ingress(path: str, ingress: Object) -> Causes:
 
 def warn_of_service(obj: Object) -> list[str]:
     spec = obj["spec"]
-    found = []
+    warnings = []
     if _HINTS in (obj["metadata"].get("annotations") or ()):
-        found.append(f"annotation {_HINTS} is deprecated, please use {_TOPOLOGY} instead")
+        warnings.append(f"annotation {_HINTS} is deprecated, please use {_TOPOLOGY} instead")
     headless = spec["type"] == "ClusterIP" and spec.get("clusterIP") == NONE
     external = spec.get("externalIPs")
     if headless:
         for field in ("loadBalancerIP", "externalIPs"):
             if spec.get(field):
-                found.append(f"spec.{field} is ignored for headless services")
+                warnings.append(f"spec.{field} is ignored for headless services")
         if spec["sessionAffinity"] != "None":
-            found.append("spec.SessionAffinity is ignored for headless services")
+            warnings.append("spec.SessionAffinity is ignored for headless services")
     elif external and spec["type"] != "ExternalName":
         why = "is deprecated and may no longer be implemented in some clusters"
-        found.append(f"spec.externalIPs {why}")
+        warnings.append(f"spec.externalIPs {why}")
     if spec["type"] == "ExternalName" and external:
-        found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+        warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if spec["type"] != "ExternalName" and spec.get("externalName"):
-        found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+        warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
     if spec.get("trafficDistribution") == "PreferClose":
-        found.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
-    return found
+        warnings.append(
+            'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
+        )
+    return warnings

@@ -85,14 +85,14 @@ class ServiceKind(Kind):
 
     def _allocate(self, obj: Object, before: Object | None, scene: Scene) -> None:
         spec, uid = obj["spec"], obj["metadata"]["uid"]
-        found = list(validate_addresses(spec)) or choose_families(spec, before)
+        problems = list(validate_addresses(spec)) or choose_families(spec, before)
         had = before is not None and needs_address(before)
-        if not found and not had:
-            found = take_address(spec, scene.state, uid)
-        if not found:
-            found = take_node_ports(spec, scene.state, uid, before)
-        if found:
-            raise causes.reject("Service", "", obj["metadata"].get("name", ""), found)
+        if not problems and not had:
+            problems = take_address(spec, scene.state, uid)
+        if not problems:
+            problems = take_node_ports(spec, scene.state, uid, before)
+        if problems:
+            raise causes.reject("Service", "", obj["metadata"].get("name", ""), problems)
 
     def validate(self, obj: Object, scene: Scene) -> Causes:
         return validate_service(obj)

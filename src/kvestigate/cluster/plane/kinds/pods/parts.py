@@ -63,7 +63,7 @@ def validate_ephemeral(new: Object, old: Object) -> list[Cause]:
     """Ephemeral containers may be added, but neither changed nor removed."""
     path = Path("spec").child("ephemeralContainers")
     present = {each["name"]: each for each in new["spec"].get("ephemeralContainers") or ()}
-    found = []
+    problems = []
     for before in old["spec"].get("ephemeralContainers") or ():
         name = before["name"]
         if name not in present:
@@ -73,8 +73,8 @@ def validate_ephemeral(new: Object, old: Object) -> list[Cause]:
         else:
             continue
         why = f'existing ephemeral containers "{name}" may not be {what}'
-        found.append(causes.forbidden(path, why))
-    return found
+        problems.append(causes.forbidden(path, why))
+    return problems
 
 
 def validate_resize(new: Object, old: Object) -> Causes:
@@ -143,14 +143,14 @@ def _pairs(field: str, spec: Object, before: Object) -> Iterator[tuple[Path, Obj
 
 
 def _removed(path: Path, container: Object, was: Object) -> list[Cause]:
-    found = []
+    problems = []
     for kind in ("limits", "requests"):
         after = (container.get("resources") or {}).get(kind) or {}
         gone = set((was.get("resources") or {}).get(kind) or {}) - set(after)
         if gone & RESIZABLE:
             why = f"resource {kind} cannot be removed"
-            found.append(causes.forbidden(path.child("resources", kind), why))
-    return found
+            problems.append(causes.forbidden(path.child("resources", kind), why))
+    return problems
 
 
 def _fixed(container: Object) -> tuple[Any, ...]:

@@ -25,24 +25,24 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def validate_pod_update(new: Object, old: Object) -> list[Cause]:
-    found = list(_annotations(new["metadata"], old["metadata"]))
+    problems = list(_annotations(new["metadata"], old["metadata"]))
     spec, before = new["spec"], old["spec"]
     if spec == before:
-        return found
+        return problems
     for field in ("containers", "initContainers"):
         if len(spec.get(field) or ()) != len(before.get(field) or ()):
             why = "pod updates may not add or remove containers"
-            return [*found, causes.forbidden(f"spec.{field}", why)]
-        found += _images(f"spec.{field}", spec.get(field) or [])
+            return [*problems, causes.forbidden(f"spec.{field}", why)]
+        problems += _images(f"spec.{field}", spec.get(field) or [])
     deadline = list(
         _deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
     )
-    found += deadline
+    problems += deadline
     if deadline and "activeDeadlineSeconds" in spec:
-        return found
-    found += _tolerations(spec.get("tolerations") or [], before.get("tolerations") or [])
-    found += _gates(spec.get("schedulingGates") or [], before.get("schedulingGates") or [])
-    return [*found, *_rest(spec, before)]
+        return problems
+    problems += _tolerations(spec.get("tolerations") or [], before.get("tolerations") or [])
+    problems += _gates(spec.get("schedulingGates") or [], before.get("schedulingGates") or [])
+    return [*problems, *_rest(spec, before)]
 
 
 def _annotations(new: Object, old: Object) -> Causes:
@@ -59,10 +59,10 @@ def _annotations(new: Object, old: Object) -> Causes:
 
 
 def _guarded(annotations: Object) -> list[tuple[str, str]]:
-    found = [(key, "AppArmor annotations") for key in annotations if key.startswith(_APP_ARMOR)]
+    guarded = [(key, "AppArmor annotations") for key in annotations if key.startswith(_APP_ARMOR)]
     if MIRROR in annotations:
-        found.append((MIRROR, "mirror pod annotation"))
-    return found
+        guarded.append((MIRROR, "mirror pod annotation"))
+    return guarded
 
 
 def _images(path: str, containers: list[Object]) -> Causes:

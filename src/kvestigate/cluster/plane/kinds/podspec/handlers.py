@@ -49,13 +49,13 @@ def validate_lifecycle(path: str, lifecycle: Object, grace: int) -> Causes:
 
 
 def _handler(path: str, handler: Object, grace: int) -> Causes:
-    found = list(filter(HANDLERS.__contains__, handler))
-    if not found:
+    actions = list(filter(HANDLERS.__contains__, handler))
+    if not actions:
         yield causes.required(path, "must specify a handler type")
         return
-    if len(found) > 1:
-        found.sort(key=HANDLERS.index)
-    first, *others = found
+    if len(actions) > 1:
+        actions.sort(key=HANDLERS.index)
+    first, *others = actions
     at, action = f"{path}.{first}", handler[first]
     if first == "exec":
         if not action.get("command"):

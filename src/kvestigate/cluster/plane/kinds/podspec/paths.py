@@ -16,18 +16,18 @@ def no_backsteps(path: str, value: str) -> list[Cause]:
 
 def descending(path: str, value: str) -> list[Cause]:
     """Refuse absolute paths and `..`."""
-    found = no_backsteps(path, value)
+    problems = no_backsteps(path, value)
     if value.startswith("/"):
-        found.insert(0, causes.invalid(path, value, "must be a relative path"))
-    return found
+        problems.insert(0, causes.invalid(path, value, "must be a relative path"))
+    return problems
 
 
 def unreserved(path: str, value: str) -> list[Cause]:
     """Refuse absolute paths and names that start with `..`, which the kubelet uses itself."""
-    found = descending(path, value)
+    problems = descending(path, value)
     if value.startswith("..") and not value.startswith("../"):
-        found.append(causes.invalid(path, value, "must not start with '..'"))
-    return found
+        problems.append(causes.invalid(path, value, "must not start with '..'"))
+    return problems
 
 
 def mode(path: str, value: int | None) -> list[Cause]:

@@ -54,14 +54,14 @@ def validate_pod_spec(spec: Object, path: str, pod: Object | None) -> Causes:
 
 def _contents(spec: Object, path: str, pod: Object | None) -> Causes:
     """Volumes, containers and what they share."""
-    found: dict[str, Object] = {}
+    by_name: dict[str, Object] = {}
     if "volumes" in spec:
-        yield from volumes.validate_volumes(f"{path}.volumes", spec["volumes"], pod, found)
+        yield from volumes.validate_volumes(f"{path}.volumes", spec["volumes"], pod, by_name)
     claims = spec.get("resourceClaims", ())
     if claims:
         yield from _claims(f"{path}.resourceClaims", claims)
     around = Surroundings(
-        volumes=found,
+        volumes=by_name,
         claims=frozenset(claim["name"] for claim in claims if claim.get("name")),
         grace=spec["terminationGracePeriodSeconds"],
         restart_policy=spec["restartPolicy"],

@@ -36,7 +36,7 @@ MOUNTED_TOKEN_SECONDS = 3607
 
 
 def validate_volumes(
-    path: str, volumes: list[Object], pod: Object | None, found: dict[str, Object]
+    path: str, volumes: list[Object], pod: Object | None, by_name: dict[str, Object]
 ) -> Causes:
     """Fills `found` with the volumes that containers may refer to.
 
@@ -46,12 +46,12 @@ def validate_volumes(
         at, name = f"{path}[{index}]", volume["name"]
         wrong = list(_sources(at, volume, pod))
         wrong += checks.needed(f"{at}.name", name, names.label_problems)
-        if name in found:
+        if name in by_name:
             wrong.append(causes.duplicate(f"{at}.name", name))
         if wrong:
             yield from wrong
         else:
-            found[name] = volume
+            by_name[name] = volume
         if "persistentVolumeClaim" in volume and pod is not None:
             yield from _own_claim(f"{at}.persistentVolumeClaim", volume, volumes, pod)
 
@@ -124,11 +124,13 @@ def _files(path: str, source: Object) -> Causes:
 
 
 def _key_to_path(path: str, item: Object) -> list[Cause]:
-    found = [causes.required(f"{path}.{field}") for field in ("key", "path") if not item.get(field)]
-    found += paths.unreserved(f"{path}.path", item.get("path", ""))
+    problems = [
+        causes.required(f"{path}.{field}") for field in ("key", "path") if not item.get(field)
+    ]
+    problems += paths.unreserved(f"{path}.path", item.get("path", ""))
     if "mode" in item:
-        found += paths.mode(f"{path}.mode", item["mode"])
-    return found
+        problems += paths.mode(f"{path}.mode", item["mode"])
+    return problems
 
 
 def validate_nfs(path: str, source: Object) -> Causes:

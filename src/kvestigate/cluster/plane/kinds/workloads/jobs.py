@@ -95,16 +95,16 @@ def default_job_template(template: Object) -> None:
 
 def spec_warnings(path: str, spec: Object) -> list[str]:
     """Advice on a job, or on a template for one."""
-    found = warn_of_template(spec["template"], f"{path}.template")
+    warnings = warn_of_template(spec["template"], f"{path}.template")
     many = spec.get("completions", 0) > _MANY_COMPLETIONS
     parallel = spec.get("parallelism", 0) > _MANY_PARALLEL
     if spec.get("completionMode") != "Indexed" or not many or not parallel:
-        return found
+        return warnings
     return [
         f"{path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism "
         "higher than 10^4, Kubernetes might not be able to track completedIndexes when a big "
         "number of indexes fail",
-        *found,
+        *warnings,
     ]
 
 

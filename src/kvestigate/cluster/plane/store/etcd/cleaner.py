@@ -68,10 +68,10 @@ class Cleaner:
     async def _bury(self, ident: str) -> None:
         """A dead plane: all of it if nothing stands on it, else what its forks cannot see."""
         keys, key = self._keys, self._keys.dead(ident)
-        found = await self._client.range(key)
-        if not found.kvs:
+        answer = await self._client.range(key)
+        if not answer.kvs:
             return
-        record = layout.decode_record(found.kvs[0].value)
+        record = layout.decode_record(answer.kvs[0].value)
         parent = record.lineage[-1][0] if record.lineage else None
         ranges = (keys.log(ident), keys.parts(ident))
         done = await self._client.txn(
@@ -84,7 +84,7 @@ class Cleaner:
             ],
         )
         if not done.succeeded:
-            await self._sweep(_Source(record, key, found.kvs[0].mod_revision, alive=False))
+            await self._sweep(_Source(record, key, answer.kvs[0].mod_revision, alive=False))
         elif parent is not None and (name := self._records.name_of(parent)) is not None:
             self.loosened(name)
         elif parent is not None:

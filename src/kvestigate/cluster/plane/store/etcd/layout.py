@@ -197,8 +197,8 @@ def has_value(key: bytes, value: bytes) -> Json:
 
 
 def absent(key: bytes, end: bytes = b"") -> Json:
-    found = {"key": key, "target": "CREATE", "result": "EQUAL", "create_revision": 0}
-    return {**found, "range_end": end} if end else found
+    condition = {"key": key, "target": "CREATE", "result": "EQUAL", "create_revision": 0}
+    return {**condition, "range_end": end} if end else condition
 
 
 def present(key: bytes) -> Json:

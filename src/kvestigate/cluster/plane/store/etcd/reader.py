@@ -38,11 +38,11 @@ class Reader:
         prefix = self._keys.planes
         at, rows = await self._all(prefix, prefix_end(prefix))
         skip = len(prefix)
-        found = [
+        records = [
             (each.key[skip:].decode(), decode_record(each.value), each.mod_revision)
             for each in rows
         ]
-        return at, found
+        return at, records
 
     async def dead(self) -> list[str]:
         prefix = self._keys.deads
@@ -51,17 +51,17 @@ class Reader:
 
     async def load(self, name: str) -> tuple[Loaded, Record, int]:
         """The plane, its record and the etcd revision at which that was written."""
-        found = await self._client.range(self._keys.plane(name))
-        if not found.kvs:
+        answer = await self._client.range(self._keys.plane(name))
+        if not answer.kvs:
             raise NoPlane(name)
-        at, record = found.header.revision, decode_record(found.kvs[0].value)
+        at, record = answer.header.revision, decode_record(answer.kvs[0].value)
         heads = await self._client.range(self._keys.head(record.id), revision=at)
         origin = await self._origin(record.lineage, at)
         changes = [each async for each in self.log(record.id, at)]
         loaded = Loaded.replayed(
             origin, changes, record.compacted, int(heads.kvs[0].value), record.checkpoints
         )
-        return loaded, record, found.kvs[0].mod_revision
+        return loaded, record, answer.kvs[0].mod_revision
 
     def remember(self, ident: str, state: PlaneState) -> None:
         """The log of `id` leads to this very state."""
@@ -78,14 +78,14 @@ class Reader:
 
     async def changes(self, ident: str, rows: Iterable[KeyValue]) -> list[Change]:
         """What some rows of a log say."""
-        found: list[Change] = []
+        history: list[Change] = []
         for each in rows:
-            found += changes_of((await self.entries(ident, each)).entries)
-        return found
+            history += changes_of((await self.entries(ident, each)).entries)
+        return history
 
-    async def entries(self, ident: str, found: KeyValue) -> Row:
+    async def entries(self, ident: str, stored: KeyValue) -> Row:
         """A row of a log, put together if it is in pieces."""
-        row = decode_row(found.value)
+        row = decode_row(stored.value)
         if row.parts:
             prefix = self._keys.parts(ident, row.token)
             _, parts = await self._all(prefix, prefix_end(prefix))
@@ -97,20 +97,20 @@ class Reader:
     ) -> AsyncIterator[Sequence[KeyValue]]:
         more = True
         while more:
-            found = await self._client.range(start, end, limit=_PAGE, revision=at)
-            at = at or found.header.revision
-            if found.kvs:
-                start = found.kvs[-1].key + b"\0"
-                yield found.kvs
-            more = found.more
+            answer = await self._client.range(start, end, limit=_PAGE, revision=at)
+            at = at or answer.header.revision
+            if answer.kvs:
+                start = answer.kvs[-1].key + b"\0"
+                yield answer.kvs
+            more = answer.more
 
     async def _all(self, start: bytes, end: bytes) -> tuple[int, list[KeyValue]]:
         first = await self._client.range(start, end, limit=_PAGE)
-        at, found = first.header.revision, first.kvs
+        at, stored = first.header.revision, first.kvs
         if first.more:
-            async for page in self.pages(found[-1].key + b"\0", end, at):
-                found += page
-        return at, found
+            async for page in self.pages(stored[-1].key + b"\0", end, at):
+                stored += page
+        return at, stored
 
     async def _origin(self, lineage: Sequence[tuple[str, int]], at: int) -> PlaneState:
         """The state that a plane with these ancestors starts from."""

@@ -211,9 +211,9 @@ class Writer:
             if done.succeeded:
                 self._records.note(plane, record, done.header.revision)
                 return
-            (found,) = done.ranges()
-            if found.kvs:
-                if self._is(plane, record, found.kvs[0]):
+            (stored,) = done.ranges()
+            if stored.kvs:
+                if self._is(plane, record, stored.kvs[0]):
                     return
                 raise PlaneExists(plane)
             self._templates.pop(template, None)  # nobody used it, and so it was removed
@@ -313,20 +313,20 @@ class Writer:
             yield layout.put(self._keys.plane(plane), layout.encode_record(record))
             yield layout.put(self._keys.head(record.id), b"%d" % base)
 
-    def _is(self, plane: str, record: Record, found: KeyValue) -> bool:
+    def _is(self, plane: str, record: Record, stored: KeyValue) -> bool:
         """Whether what is there is what was to be made, by an attempt whose answer got lost."""
-        there = layout.decode_record(found.value)
+        there = layout.decode_record(stored.value)
         if there.id == record.id:
-            self._records.note(plane, there, found.mod_revision)
+            self._records.note(plane, there, stored.mod_revision)
             return True
-        self._records.learn(self._feed, plane, there, found.mod_revision)
+        self._records.learn(self._feed, plane, there, stored.mod_revision)
         return False
 
-    def _found(self, plane: str, found: Sequence[KeyValue], at: int) -> None:
+    def _found(self, plane: str, stored: Sequence[KeyValue], at: int) -> None:
         """Take note of a record that turned out to be another one, or gone."""
-        if found:
-            record = layout.decode_record(found[0].value)
-            self._records.learn(self._feed, plane, record, found[0].mod_revision)
+        if stored:
+            record = layout.decode_record(stored[0].value)
+            self._records.learn(self._feed, plane, record, stored[0].mod_revision)
         else:
             self._records.learn(self._feed, plane, None, at)
 

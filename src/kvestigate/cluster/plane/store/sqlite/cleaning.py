@@ -122,10 +122,10 @@ class Cleaner:
             self._dead.add(parent)
 
     def _compact(self, plane: int) -> None:
-        found = self._db.execute(
+        row = self._db.execute(
             "SELECT base, compacted, cleaned, loosened FROM plane WHERE id = ?", (plane,)
         ).fetchone()
-        base, compacted, cleaned, loosened = found
+        base, compacted, cleaned, loosened = row
         view = View(base, compacted, self._pins(plane))
         if loosened:
             garbage = unseen(self._rows(plane), view)
@@ -137,12 +137,12 @@ class Cleaner:
         )
 
     def _pins(self, plane: int) -> list[int]:
-        found = self._db.execute(
+        rows = self._db.execute(
             "SELECT base FROM plane WHERE parent = ?1"
             " UNION SELECT revision FROM checkpoint WHERE plane = ?1 ORDER BY 1",
             (plane,),
         )
-        return [revision for (revision,) in found]
+        return [revision for (revision,) in rows]
 
     def _rows(self, plane: int) -> Sequence[Row]:
         """All of them, by object, then revision."""

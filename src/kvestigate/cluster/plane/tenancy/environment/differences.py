@@ -53,9 +53,9 @@ async def difference(errand: Errand) -> Response:
     for other in {before.plane, after.plane} - {errand.plane}:
         for key in shown:
             errand.require_elsewhere(other.state, listing(key))
-    found = (each for each in diff(before.state, after.state) if each.resource in shown)
+    differences = (each for each in diff(before.state, after.state) if each.resource in shown)
     changes: list[ObjectChange] = []
-    while some := list(islice(found, _AT_ONCE)):
+    while some := list(islice(differences, _AT_ONCE)):
         changes += object_changes(some)
         await errand.pause()
     counts = Counter(change.type for change in changes)

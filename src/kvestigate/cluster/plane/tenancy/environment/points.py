@@ -56,12 +56,12 @@ def past(plane: Plane, named: str, version: str) -> PlaneState:
 
 
 def checkpoint(plane: Plane, name: str) -> PlaneState:
-    found = plane.checkpoints.get(name)
-    if found is None:
+    state = plane.checkpoints.get(name)
+    if state is None:
         raise errors.NotFound(
             f'checkpoints "{name}" not found', details={"name": name, "kind": "checkpoints"}
         )
-    return found
+    return state
 
 
 async def _other(errand: Errand, name: str) -> Plane:

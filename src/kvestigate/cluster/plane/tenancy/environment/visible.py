@@ -76,11 +76,11 @@ def listing(key: ResourceKey) -> RequestInfo:
 
 def _chosen(kinds: Mapping[ResourceKey, Kind], resources: str) -> dict[ResourceKey, Kind]:
     wanted = [name for each in resources.split(",") if (name := each.strip())]
-    found: set[ResourceKey] = set()
+    keys: set[ResourceKey] = set()
     for name in wanted:
         plural, _, group = name.partition(".")
         matches = {key for key in kinds if key[1] == plural and group in ("", key[0])}
         if not matches:
             raise errors.BadRequest(f'resource: this plane has no resource "{name}"')
-        found |= matches
-    return {key: kind for key, kind in kinds.items() if key in found}
+        keys |= matches
+    return {key: kind for key, kind in kinds.items() if key in keys}

@@ -103,11 +103,11 @@ class Seeder:
         return user
 
     def _objects(self, template: Template) -> list[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = []
+        objects: list[Mapping[str, Any]] = []
         if template.scenario:
-            found += self._scenarios(template.scenario)
-        found += template.objects
-        return sorted(found, key=lambda obj: obj.get("kind") not in _FIRST)
+            objects += self._scenarios(template.scenario)
+        objects += template.objects
+        return sorted(objects, key=lambda obj: obj.get("kind") not in _FIRST)
 
     async def _apply(self, plane: Plane, obj: dict[str, Any], who: Insider) -> None:
         kind = _kind_of(plane, obj)
