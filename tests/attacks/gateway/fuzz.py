@@ -30,6 +30,8 @@ CANARY = "canary-7f3a9c"
 ALLOWED = ["workspace.status", "workspace.create", "workspace.sync", "workspace.run", "pods"]
 FORBIDDEN = ["workspace.apply", "node.drain", "exec", "fanout.exec", "delete", "app.up", "nothing"]
 _TOGETHER = 48
+_BETWEEN_REPORTS = 100_000
+"""Requests."""
 _ROUTES = ("/info", "/", "/api/v1/op/", "/api/v1", "/%2e%2e")
 _MEDIA = ("text/plain", "application/xml", "multipart/form-data")
 _PLAIN = frozenset("!$&'()*+,-./:;=@_~%")
@@ -186,6 +188,8 @@ async def siege(home: Path, requests: int, seed: int) -> Tally:
             async def agent() -> None:
                 while tally.sent < requests:
                     tally.sent += 1
+                    if not tally.sent % _BETWEEN_REPORTS:
+                        print(tally, flush=True)
                     await _one(front.http, attempt(dice), tally)
 
             await asyncio.gather(*(agent() for _ in range(_TOGETHER)))

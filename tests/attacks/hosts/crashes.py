@@ -35,6 +35,8 @@ ROOT = "/opt/kvestigate-workspaces"
 NODES = ("node-1", "node-2")
 MOST, MOST_OF_ONE, MOST_GPUS = 6, 4, 6
 NAMES = tuple(f"agent-w{number}" for number in range(10))
+_LONGEST_START = 60.0
+"""Seconds until an agent has got something done, on a machine that is busy."""
 
 SPACE = {
     "operations.allow": [f"workspace.{it}" for it in ("create", "sync", "run", "destroy", "ps")],
@@ -103,14 +105,15 @@ class Siege:
         )
         assert served.stdout is not None
         url = served.stdout.readline().split()[-1]
-        over = threading.Event()
+        over, at_work = threading.Event(), threading.Event()
         agents = [
-            threading.Thread(target=self._agent, args=(url, identity, over))
+            threading.Thread(target=self._agent, args=(url, identity, over, at_work))
             for identity in TOKENS
             for _ in range(3)
         ]
         for agent in agents:
             agent.start()
+        at_work.wait(_LONGEST_START)
         time.sleep(seconds)  # how long it is let live is what this is about
         served.kill()
         served.wait()
@@ -120,7 +123,9 @@ class Siege:
         self.tally.rounds += 1
         self._compare()
 
-    def _agent(self, url: str, identity: str, over: threading.Event) -> None:
+    def _agent(
+        self, url: str, identity: str, over: threading.Event, at_work: threading.Event
+    ) -> None:
         client = CybernetClient(url, TOKENS[identity], timeout=60, patience=0)
         while not over.is_set():
             name = random.choice(NAMES)
@@ -128,6 +133,7 @@ class Siege:
             try:
                 client.call(f"workspace.{operation}", _parameters(operation, name))
                 self.tally.answered[operation] += 1
+                at_work.set()
             except CybernetError as refused:
                 if "gave no answer" in refused.message:
                     self.tally.broken_off += 1
