@@ -278,7 +278,7 @@ async def test_a_pod_waits_for_the_devices_that_it_claims(bed: Bed) -> None:
         claim = {"metadata": {"name": "one"}, "spec": {"devices": {"requests": [request]}}}
         await bed.create("resourceclaims", claim)
         await bed.until(
-            "pods", lambda pods: "cannot allocate all claims" in condition(pods["p"])["message"]
+            "pods", lambda pods: "device class gpu.example.com" in condition(pods["p"])["message"]
         )
         assert "nodeName" not in (await bed.get("pods", "p"))["spec"]
 

@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from kvestigate.kube.devices.allocation import AllocationError, InvalidPools, allocate
-from kvestigate.kube.devices.pools import pools_of
-from kvestigate.kube.views.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kvestigate.kube.devices.holdings import Holdings
+from kvestigate.kube.devices.pools import Slices
+from kvestigate.kube.views.devices import Allocation, DeviceClass, ResourceClaim, ResourceSlice
 
 DRIVER = "gpu.example.com"
 Object = dict[str, Any]
@@ -54,19 +55,27 @@ def first(name: str, **alternatives: Object) -> Object:
     return {"name": name, "firstAvailable": listed}
 
 
+def holding(*devices: str) -> Holdings:
+    """These devices of the pool `p` are in use."""
+    held = Holdings()
+    given = [{"driver": DRIVER, "pool": "p", "device": name} for name in devices]
+    held.add(msgspec.convert({"devices": {"results": given}}, Allocation))
+    return held
+
+
 def results(
     slices: list[Object], *claims: Object, taken: tuple[str, ...] = (), zone: str = "a"
 ) -> list[list[tuple[str, str]]] | None:
     """(request, device) by claim."""
     labels = {"zone": zone}
-    pools = pools_of("n", labels, msgspec.convert(slices, list[ResourceSlice]))
+    pools = Slices(msgspec.convert(slices, list[ResourceSlice])).pools("n", labels)
     kind = {"metadata": {"name": "any"}, "spec": {}}
     found = allocate(
         "n",
         labels,
         pools,
         {"any": msgspec.convert(kind, DeviceClass)},
-        {(DRIVER, "p", name) for name in taken},
+        holding(*taken),
         msgspec.convert(claims, list[ResourceClaim]),
     )
     if found is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 from kvestigate import errors
@@ -77,22 +78,13 @@ class Writer:
             patch = {"metadata": {"annotations": {SELECTED_NODE: node}}}
             await self._api.patch(CLAIMS, key.name, patch, namespace=key.namespace, type=bytes)
         keys = [key for key, _ in plan.found] + list(plan.to_make)
-        waiting = asyncio.ensure_future(self._all_bound(keys))
-        limit = asyncio.ensure_future(self._clock.sleep(VOLUMES_TIMEOUT))
-        try:
-            await asyncio.wait({waiting, limit}, return_when=asyncio.FIRST_COMPLETED)
-            if not waiting.done():
-                names = ", ".join(map(str, keys))
-                raise errors.DeadlineExceeded(f"the volumes of {names} were not ready in time")
-            await waiting
-        finally:
-            waiting.cancel()
-            limit.cancel()
+        late = f"the volumes of {', '.join(map(str, keys))} were not ready in time"
+        await in_time(self._clock, VOLUMES_TIMEOUT, self._all_bound(keys), late)
 
     async def _all_bound(self, keys: list[Key]) -> None:
         for key in keys:
             while not self._bound(key):
-                await self._follower.claim_changed(key)
+                await self._follower.changed(CLAIMS, key)
 
     def _bound(self, key: Key) -> bool:
         claim = self._state.claims.get(key)
@@ -113,6 +105,20 @@ class Writer:
 
     def _now(self) -> str:
         return text(self._clock.now())
+
+
+async def in_time(clock: Clock, seconds: float, work: Coroutine[Any, Any, None], late: str) -> None:
+    """Wait for the work; DeadlineExceeded with this message if it takes longer."""
+    waiting = asyncio.ensure_future(work)
+    limit = asyncio.ensure_future(clock.sleep(seconds))
+    try:
+        await asyncio.wait({waiting, limit}, return_when=asyncio.FIRST_COMPLETED)
+        if not waiting.done():
+            raise errors.DeadlineExceeded(late)
+        await waiting
+    finally:
+        waiting.cancel()
+        limit.cancel()
 
 
 def _claim_reference(claim: PersistentVolumeClaim) -> dict[str, str]:

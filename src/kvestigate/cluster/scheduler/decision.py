@@ -35,6 +35,8 @@ class NoFit:
     nodes: dict[str, Rejection] = field(default_factory=dict)
     """What keeps it from each node; `elsewhere` speaks for those left out."""
     elsewhere: Rejection | None = None
+    fatal: Rejection | None = None
+    """What made the decision fail on its first node: it is tried again soon."""
 
     @property
     def plugins(self) -> frozenset[str]:
@@ -49,6 +51,8 @@ class NoFit:
     def __str__(self) -> str:
         if not self.total:
             return "no nodes available to schedule pods"
+        if self.fatal is not None:
+            return f'running "{self.fatal.plugin}" filter plugin: {", ".join(self.fatal.reasons)}'
         return unavailable(self.total, self.everywhere, self.nodes.values(), self.elsewhere)
 
 
@@ -84,6 +88,9 @@ class Decider:
         else:
             reasons = ("pod affinity terms conflict",)
             return NoFit(total, everywhere=Rejection("NodeAffinity", reasons, resolvable=False))
+        fatal = next((each for each in rejections.values() if each.fatal), None)
+        if fatal is not None:
+            return NoFit(total, fatal=fatal)
         if feasible:
             return self._best(pod, state, feasible)
         return NoFit(total, nodes=rejections, elsewhere=elsewhere)
@@ -126,6 +133,8 @@ class Decider:
                 rejection = self.fits(pod, node, state)
             if rejection is not None:
                 rejections[node.name] = rejection
+                if rejection.fatal:
+                    break
                 continue
             feasible.append(node)
             if len(feasible) == enough:

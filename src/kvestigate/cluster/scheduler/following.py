@@ -14,7 +14,7 @@ from kvestigate.kube.feasibility.pods import PodFacts
 from kvestigate.kube.feasibility.state import ClusterState
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Namespace, Node
-from kvestigate.kube.views.meta import PartialObject
+from kvestigate.kube.views.devices import DeviceClass, ResourceClaim, ResourceSlice
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -25,6 +25,8 @@ CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 CLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
 RESOURCE_CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
+DEVICE_CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
+SLICES = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 
 # Which plugins' rejections a change may undo.
@@ -43,7 +45,14 @@ _STORAGE = frozenset(("VolumeBinding", "VolumeRestrictions", "VolumeZone"))
 _DEVICES = frozenset(("DynamicResources",))
 _NAMESPACE = frozenset(("InterPodAffinity",))
 _LABELS = frozenset(
-    ("NodeAffinity", "PodTopologySpread", "InterPodAffinity", "VolumeBinding", "VolumeZone")
+    (
+        "NodeAffinity",
+        "PodTopologySpread",
+        "InterPodAffinity",
+        "VolumeBinding",
+        "VolumeZone",
+        "DynamicResources",
+    )
 )
 _TAINTS = frozenset(("TaintToleration", "NodeUnschedulable", "PodTopologySpread"))
 _ROOM = frozenset(("NodeResourcesFit",))
@@ -56,7 +65,7 @@ class Follower:
         self._state = state
         self._queue = queue
         self._name = name
-        self._claim_news: dict[Key, asyncio.Event] = {}
+        self._news: dict[tuple[Resource, Key], asyncio.Event] = {}
         self.informers: dict[str, Informer[Any]] = {}
         self._follow(api, NODES, Node, self._node)
         self._follow(api, NAMESPACES, Namespace, self._namespace)
@@ -64,7 +73,9 @@ class Follower:
         self._follow(api, VOLUMES, PersistentVolume, self._volume)
         self._follow(api, CLASSES, StorageClass, self._class)
         self._follow(api, BUDGETS, PodDisruptionBudget, self._budget)
-        self._follow(api, RESOURCE_CLAIMS, PartialObject, self._resource_claim)
+        self._follow(api, RESOURCE_CLAIMS, ResourceClaim, self._resource_claim)
+        self._follow(api, DEVICE_CLASSES, DeviceClass, self._device_class)
+        self._follow(api, SLICES, ResourceSlice, self._slice)
         self._follow(api, PODS, Pod, self._pod)
 
     def _follow(
@@ -83,9 +94,14 @@ class Follower:
         pod: Pod | None = self.informers[PODS.plural].get(key)
         return pod
 
-    async def claim_changed(self, key: Key) -> None:
-        """Wait until a claim changes."""
-        await self._claim_news.setdefault(key, asyncio.Event()).wait()
+    async def changed(self, resource: Resource, key: Key) -> None:
+        """Wait until a claim of volumes or devices changes."""
+        await self._news.setdefault((resource, key), asyncio.Event()).wait()
+
+    def _announce(self, resource: Resource, key: Key) -> None:
+        news = self._news.pop((resource, key), None)
+        if news is not None:
+            news.set()
 
     # -- pods ------------------------------------------------------------------------------------
 
@@ -174,9 +190,7 @@ class Follower:
 
     def _claim(self, change: Change[PersistentVolumeClaim]) -> None:
         _keep(self._state.claims, change.key, change.new)
-        news = self._claim_news.pop(change.key, None)
-        if news is not None:
-            news.set()
+        self._announce(CLAIMS, change.key)
         self._queue.something_changed(_STORAGE)
 
     def _volume(self, change: Change[PersistentVolume]) -> None:
@@ -187,8 +201,23 @@ class Follower:
         _keep(self._state.classes, change.key.name, change.new)
         self._queue.something_changed(_STORAGE)
 
-    def _resource_claim(self, change: Change[PartialObject]) -> None:
-        _keep(self._state.resource_claims, change.key, change.new)
+    def _resource_claim(self, change: Change[ResourceClaim]) -> None:
+        if change.new is None:
+            self._state.devices.drop_claim(change.key)
+        else:
+            self._state.devices.put_claim(change.new)
+        self._announce(RESOURCE_CLAIMS, change.key)
+        self._queue.something_changed(_DEVICES)
+
+    def _device_class(self, change: Change[DeviceClass]) -> None:
+        _keep(self._state.devices.classes, change.key.name, change.new)
+        self._queue.something_changed(_DEVICES)
+
+    def _slice(self, change: Change[ResourceSlice]) -> None:
+        if change.new is None:
+            self._state.devices.drop_slice(change.key.name)
+        else:
+            self._state.devices.put_slice(change.new)
         self._queue.something_changed(_DEVICES)
 
     def _budget(self, change: Change[PodDisruptionBudget]) -> None:

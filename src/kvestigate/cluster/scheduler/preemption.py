@@ -32,6 +32,7 @@ from datetime import UTC, datetime
 from random import Random
 
 from kvestigate.cluster.scheduler.decision import Decider, NoFit
+from kvestigate.kube.feasibility.devices import ELSEWHERE, PodClaims, claims_of, is_available
 from kvestigate.kube.feasibility.filters import unavailable
 from kvestigate.kube.feasibility.framework import Rejection
 from kvestigate.kube.feasibility.nodes import NodeState
@@ -39,6 +40,7 @@ from kvestigate.kube.feasibility.pods import PodFacts
 from kvestigate.kube.feasibility.selection import label_selector
 from kvestigate.kube.feasibility.state import ClusterState
 from kvestigate.kube.selectors import LabelSelector
+from kvestigate.kube.views.devices import ResourceClaim
 from kvestigate.kube.views.policy import PodDisruptionBudget
 
 _NAME = "DefaultPreemption"
@@ -210,6 +212,9 @@ class Refusal:
     nominated: str | None
     """The node that is nominated, empty for none; None leaves the nomination unchanged."""
     preemption: Preemption | None = None
+    deallocated: ResourceClaim | None = None
+    """A claim whose devices are freed, as no node that suits the pod can use them."""
+    reason: str = "Unschedulable"
 
 
 def refuse(
@@ -219,6 +224,8 @@ def refuse(
     message = str(no_fit)
     if not no_fit.total:
         return Refusal(message, "")
+    if no_fit.fatal is not None:
+        return Refusal(message, None, reason="SchedulerError")
     if no_fit.everywhere is not None:
         # Evictions cannot help then. What kube-scheduler adds is that it kept no state of
         # devices: of no use, but those who search for its words should find them.
@@ -227,5 +234,30 @@ def refuse(
     if isinstance(outcome, Preemption):
         return Refusal(message, outcome.node, outcome)
     # The first part is what kube-scheduler's dynamic resources always say here.
-    message += f" no new claims to deallocate, preemption: {outcome.why}"
-    return Refusal(message, None if outcome.keeps_nomination else "")
+    freed = _to_deallocate(pod, no_fit, state)
+    devices = (
+        "deallocation of ResourceClaim completed"
+        if freed is not None
+        else "still not schedulable"
+        if pod.pod.spec.resource_claims
+        else "no new claims to deallocate"
+    )
+    message += f" {devices}, preemption: {outcome.why}"
+    return Refusal(message, None if outcome.keeps_nomination else "", deallocated=freed)
+
+
+def _to_deallocate(pod: PodFacts, no_fit: NoFit, state: ClusterState) -> ResourceClaim | None:
+    """A claim of the pod alone that has devices on nodes which do not suit the pod."""
+    claims = claims_of(pod, state) if pod.pod.spec.resource_claims else PodClaims()
+    if isinstance(claims, Rejection):
+        return None
+    nodes = [
+        state.nodes[name]
+        for name, rejection in no_fit.nodes.items()
+        if rejection.reasons == (ELSEWHERE,)
+    ]
+    for claim in claims.allocated:
+        alone = all(each.uid == pod.uid for each in claim.status.reserved_for)
+        if alone and any(not is_available(claim, node) for node in nodes):
+            return claim
+    return None

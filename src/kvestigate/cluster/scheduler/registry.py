@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvestigate.cluster.scheduler.framework import Scorer
+from kvestigate.cluster.scheduler.plugins.devices import PreferredDevices
 from kvestigate.cluster.scheduler.plugins.node_resources import Allocation, BalancedAllocation
 from kvestigate.cluster.scheduler.plugins.nodes import PreferredNodes, SoftTaints
 from kvestigate.cluster.scheduler.plugins.pod_affinity import PreferredNeighbours
@@ -27,6 +28,7 @@ _SCORERS: tuple[tuple[Scorer, int], ...] = (
     (SoftTaints(), 3),
     (PreferredNodes(), 2),
     (Allocation(), 1),
+    (PreferredDevices(), 2),
     (EvenSpread(), 2),
     (PreferredNeighbours(), 2),
     (BalancedAllocation(), 1),

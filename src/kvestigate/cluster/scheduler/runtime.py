@@ -22,6 +22,7 @@ from kvestigate.client.api import Api
 from kvestigate.client.recorder import NORMAL, WARNING, News, Recorder
 from kvestigate.cluster.scheduler.binding import Writer
 from kvestigate.cluster.scheduler.decision import Decider, NoFit, Placement
+from kvestigate.cluster.scheduler.devices import DevicePlan, DeviceWriter, plan_devices
 from kvestigate.cluster.scheduler.following import Follower
 from kvestigate.cluster.scheduler.preemption import Preemption, Refusal, refuse
 from kvestigate.cluster.scheduler.queue import PodQueue, Waiting
@@ -64,6 +65,7 @@ class Scheduler:
         self._decider = Decider(DEFAULT, self._random)
         self._follower = Follower(api, self._state, self._queue, name)
         self._writer = Writer(api, clock, self._follower, self._state)
+        self._device_writer = DeviceWriter(api, clock, self._follower, self._state)
         self._recorder = Recorder(api, clock, waiting=_EVENTS_WAITING)
         self._room = asyncio.Semaphore(WRITERS)
         self._writes: set[asyncio.Task[None]] = set()
@@ -149,12 +151,13 @@ class Scheduler:
             if isinstance(claims, Claims):
                 planned = plan(claims, self._state.nodes[node], self._state)
                 volumes = planned if isinstance(planned, Plan) else volumes
+        devices = plan_devices(pod, node, self._state)
         self._state.withdraw(pod.uid)
         self._state.place(pod, node)
-        if volumes == Plan():
-            return lambda: self._bind(waiting, node)
+        if volumes == Plan() and not devices.takes_long:
+            return lambda: self._bind(waiting, node, devices)
         # Making volumes can take minutes, so it must not keep a writer.
-        self._supervisor.spawn(f"volumes of {pod.key}", self._bind(waiting, node, volumes))
+        self._supervisor.spawn(f"binding of {pod.key}", self._bind(waiting, node, devices, volumes))
         return None
 
     def _refuse(self, waiting: Waiting, no_fit: NoFit) -> Write:
@@ -164,7 +167,10 @@ class Scheduler:
             self._state.nominate(pod, refusal.nominated)
         elif refusal.nominated is not None:
             self._state.withdraw(pod.uid)
-        self._queue.park(waiting, no_fit.plugins)
+        if no_fit.fatal is not None:
+            self._queue.back_off(waiting)
+        else:
+            self._queue.park(waiting, no_fit.plugins)
         return lambda: self._tell_refusal(pod, refusal)
 
     # -- writing ---------------------------------------------------------------------------------
@@ -179,30 +185,40 @@ class Scheduler:
         self._writes.discard(task)
         self._room.release()
 
-    async def _bind(self, waiting: Waiting, node: str, volumes: Plan | None = None) -> None:
+    async def _bind(
+        self, waiting: Waiting, node: str, devices: DevicePlan, volumes: Plan | None = None
+    ) -> None:
         pod = waiting.pod
+        step = 'running PreBind plugin "DynamicResources"'
         try:
+            if devices.takes_long:
+                note = f"waiting for binding conditions for device on node {node}"
+                self._tell(pod.pod, NORMAL, "BindingConditionsPending", note)
+            await self._device_writer.reserve(pod, devices)
+            step = 'binding rejected: running Bind plugin "DefaultBinder"'
             if volumes is not None:
                 await self._writer.prepare_volumes(volumes, node)
             await self._writer.bind(pod, node)
         except errors.KvestigateError as error:
-            await self._take_back(waiting, node, error)
+            await self._take_back(waiting, node, devices, f"{step}: {error.message}")
             return
         self._queue.remove(pod.uid)
         note = f"Successfully assigned {pod.key} to {node}"
         self._tell(pod.pod, NORMAL, "Scheduled", note)
 
-    async def _take_back(self, waiting: Waiting, node: str, error: errors.KvestigateError) -> None:
+    async def _take_back(
+        self, waiting: Waiting, node: str, devices: DevicePlan, message: str
+    ) -> None:
         pod = waiting.pod
         current = self._follower.pod(pod.key)
         if current is not None and current.metadata.uid == pod.uid and current.spec.node_name:
             return  # it has a node, ours or that of somebody faster
         self._state.take_away(pod.uid)
+        await self._device_writer.unreserve(pod, devices)
         if current is None or current.metadata.uid != pod.uid:
             self._queue.remove(pod.uid)
             return
-        message = f'binding rejected: running Bind plugin "DefaultBinder": {error.message}'
-        _log.warning("%s was not bound to %s: %s", pod.key, node, error)
+        _log.warning("%s was not bound to %s: %s", pod.key, node, message)
         self._queue.back_off(waiting)
         self._tell(pod.pod, WARNING, "FailedScheduling", message)
         await self._patient(self._writer.condition(current, "SchedulerError", message, None))
@@ -212,8 +228,10 @@ class Scheduler:
         message = refusal.message
         self._tell(current, WARNING, "FailedScheduling", message)
         await self._patient(
-            self._writer.condition(current, "Unschedulable", message, refusal.nominated)
+            self._writer.condition(current, refusal.reason, message, refusal.nominated)
         )
+        if refusal.deallocated is not None:
+            await self._patient(self._device_writer.deallocate(refusal.deallocated))
         if refusal.preemption is not None:
             await self._evict(pod, refusal.preemption)
 

@@ -1,20 +1,30 @@
 """Which devices a set of claims gets on a node: the first solution of an exhaustive search. Pure.
 
 Claims, their requests and the devices of a request are tried in order, each device in the order
-of pools, slices and devices, so that equal clusters give equal allocations. A request for several
-devices tries combinations, not permutations. Devices that consume shared counters or need
-conditions before a pod is bound are not allocated, and requests for a part of a device's capacity
-are refused: those features are not there yet.
+of pools, slices and devices, so that equal clusters give equal allocations, and the same ones as
+kube-scheduler's. A request for several devices tries combinations, not permutations. The search
+can take for ever on claims that were made for that, so it ends after `MOST_STEPS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kvestigate.kube.devices.constraints import Choice, allowed
-from kvestigate.kube.devices.pools import Candidate, NodePool, is_at
-from kvestigate.kube.devices.results import allocation_of
+from kvestigate.kube.devices.capacity import Amounts, consumed, is_enough
+from kvestigate.kube.devices.constraints import Constraint, followed
+from kvestigate.kube.devices.holdings import Holdings
+from kvestigate.kube.devices.pools import (
+    Candidate,
+    Counters,
+    DeviceId,
+    NodePool,
+    PoolId,
+    consumption,
+    is_at,
+)
+from kvestigate.kube.devices.results import Chosen, allocation_of
 from kvestigate.kube.devices.selectors import SelectorError, matches
 from kvestigate.kube.feasibility.selection import Labels
 from kvestigate.kube.views.devices import (
@@ -29,9 +39,9 @@ from kvestigate.kube.views.devices import (
 
 MOST_DEVICES = 32
 """As many devices fit into one claim's allocation."""
+MOST_STEPS = 20_000
+"""About a second. kube-scheduler gives up after ten."""
 _REPELLING = ("NoSchedule", "NoExecute")
-
-DeviceId = tuple[str, str, str]
 
 
 class AllocationError(Exception):
@@ -40,6 +50,10 @@ class AllocationError(Exception):
 
 class InvalidPools(Exception):
     """The claims do not fit on the node, and the node has pools that contradict themselves."""
+
+
+class _TooMany(Exception):
+    """The claim would have more than `MOST_DEVICES`; other devices would not change that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +75,25 @@ class _Search:
     labels: Labels
     pools: Sequence[NodePool]
     classes: Mapping[str, DeviceClass]
-    taken: Container[DeviceId]
+    held: Holdings
     claims: Sequence[ResourceClaim]
+    steps: int = 0
     usable: tuple[Candidate, ...] = ()
     """The devices of all pools."""
     wishes: list[list[list[_Wish]]] = field(default_factory=list)
     """By claim and request, the alternatives."""
-    chosen: list[list[tuple[_Wish, Candidate]]] = field(default_factory=list)
+    constraints: list[list[Constraint]] = field(default_factory=list)
     """By claim."""
+    chosen: list[list[Chosen]] = field(default_factory=list)
+    """By claim."""
+    marked: dict[DeviceId, set[int]] = field(default_factory=dict)
+    """Devices that were chosen, with the claims that they were chosen for."""
+    shares: dict[DeviceId, list[Amounts]] = field(default_factory=dict)
+    """What the chosen shares of a device take of its capacities."""
+    taken: dict[PoolId, Counter[tuple[str, str]]] = field(default_factory=dict)
+    """What chosen devices take of counters."""
+    left: dict[PoolId, Counters] = field(default_factory=dict)
+    """What allocated devices leave of counters."""
     selectable: dict[tuple[int, str, DeviceId], bool] = field(default_factory=dict)
 
     # -- preparation ---------------------------------------------------------------------------
@@ -76,32 +101,28 @@ class _Search:
     def prepare(self) -> None:
         self.usable = tuple(candidate for pool in self.pools for candidate in pool.candidates)
         for number, claim in enumerate(self.claims):
-            name = f"{claim.metadata.namespace}/{claim.metadata.name}"
             requests = claim.spec.devices.requests
-            wishes = [self._alternatives(number, name, request) for request in requests]
+            wishes = [self._alternatives(number, request) for request in requests]
             fewest = sum(min(wish.count for wish in each) for each in wishes)
             if fewest > MOST_DEVICES:
                 raise AllocationError(
-                    f"claim {name}: number of requested devices {fewest} exceeds the claim limit "
-                    f"of {MOST_DEVICES}"
+                    f"claim {_name(claim)}: number of requested devices {fewest} exceeds the claim "
+                    f"limit of {MOST_DEVICES}"
                 )
             self.wishes.append(wishes)
+            self.constraints.append(followed(claim.spec.devices.constraints))
             self.chosen.append([])
 
-    def _alternatives(self, number: int, claim: str, request: DeviceRequest) -> list[_Wish]:
+    def _alternatives(self, number: int, request: DeviceRequest) -> list[_Wish]:
         if request.exactly is not None:
-            return [self._wish(number, claim, request.name, request.exactly)]
+            return [self._wish(number, request.name, request.name, request.exactly)]
         return [
-            self._wish(number, claim, f"{request.name}/{each.name}", each)
+            self._wish(number, f"{request.name}/{each.name}", each.name, each)
             for each in request.first_available
         ]
 
-    def _wish(self, number: int, claim: str, name: str, request: SubRequest) -> _Wish:
-        about = f"claim {claim}, request {name}"
-        if request.capacity is not None:
-            raise AllocationError(
-                f"{about}: has capacity requests, but the DRAConsumableCapacity feature is disabled"
-            )
+    def _wish(self, number: int, name: str, own: str, request: SubRequest) -> _Wish:
+        about = f"claim {_name(self.claims[number])}, request {own}"
         kind = self.classes.get(request.device_class_name)
         if kind is None:
             missing = f'deviceclass.resource.k8s.io "{request.device_class_name}" not found'
@@ -124,9 +145,8 @@ class _Search:
                 )
         return tuple(
             candidate
-            for pool in self.pools
-            for candidate in pool.candidates
-            if self._suits(number, wish, candidate)
+            for candidate in self.usable
+            if self._suits(number, wish, candidate) and self._has_capacity(wish, candidate)
         )
 
     # -- the search ----------------------------------------------------------------------------
@@ -136,52 +156,160 @@ class _Search:
         if claim == len(self.claims):
             return True
         if request == len(self.wishes[claim]):
-            return self.solve(claim + 1, 0)
+            try:
+                return self.solve(claim + 1, 0)
+            except _TooMany:
+                return False
+        wishes = self.wishes[claim][request]
         rest: Callable[[], bool] = lambda: self.solve(claim, request + 1)  # noqa: E731
-        return any(self._fill(claim, wish, 0, 0, rest) for wish in self.wishes[claim][request])
+        if self.claims[claim].spec.devices.requests[request].exactly is not None:
+            return self._fill(claim, wishes[0], 0, 0, rest)
+        return self._first(claim, wishes, rest)
+
+    def _first(self, claim: int, wishes: Sequence[_Wish], rest: Callable[[], bool]) -> bool:
+        """Choose devices for one of the alternatives."""
+        too_many = 0
+        for wish in wishes:
+            try:
+                if self._fill(claim, wish, 0, 0, rest):
+                    return True
+            except _TooMany:
+                too_many += 1
+        if too_many == len(wishes):
+            raise _TooMany
+        return False
 
     def _fill(
         self, claim: int, wish: _Wish, have: int, start: int, rest: Callable[[], bool]
     ) -> bool:
         """Choose the devices of a request that are still missing, from `start` on."""
+        self._step()
         if wish.every is not None and not wish.every:
             return False
         if have == wish.count:
             return rest()
-        chosen = self.chosen[claim]
-        if len(chosen) >= MOST_DEVICES:
-            return False
+        if len(self.chosen[claim]) + wish.count - have > MOST_DEVICES:
+            raise _TooMany
         candidates = self.usable if wish.every is None else wish.every
         for position in range(start, len(candidates)):
-            candidate = candidates[position]
-            if self._may_have(claim, wish, candidate):
-                chosen.append((wish, candidate))
-                if self._fill(claim, wish, have + 1, position + 1, rest):
+            undo = self._choose(claim, wish, candidates[position])
+            if undo is not None:
+                done = False
+                try:
+                    done = self._fill(claim, wish, have + 1, position + 1, rest)
+                finally:
+                    if not done:
+                        undo()
+                if done:
                     return True
-                chosen.pop()
             if wish.every is not None:
                 return False  # one of all devices cannot be had
         return False
 
-    def _may_have(self, claim: int, wish: _Wish, candidate: Candidate) -> bool:
-        if wish.request.admin_access:
-            if any(other.id == candidate.id for _, other in self.chosen[claim]):
-                return False
-        elif self._in_use(candidate):
-            return False
-        if not self._suits(claim, wish, candidate) or candidate.device.consumes_counters:
-            return False
-        if _repels(candidate.device.taints, wish.request.tolerations):
-            return False
-        new: Choice = (wish.name, candidate)
-        chosen = [(other.name, device) for other, device in self.chosen[claim]]
-        constraints = self.claims[claim].spec.devices.constraints
-        return all(allowed(constraint, chosen, new) for constraint in constraints)
+    def _step(self) -> None:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise AllocationError(f"node {self.node}: timed out trying to allocate devices")
 
-    def _in_use(self, candidate: Candidate) -> bool:
-        return candidate.id in self.taken or any(
-            other.id == candidate.id for chosen in self.chosen for _, other in chosen
+    def _choose(self, claim: int, wish: _Wish, candidate: Candidate) -> Callable[[], None] | None:
+        """Take the device for the request, if it can be had; the function undoes that."""
+        if (
+            self._is_taken(claim, wish, candidate)
+            or not self._suits(claim, wish, candidate)
+            or not self._has_capacity(wish, candidate)
+        ):
+            return None
+        device = candidate.device
+        counted = not (device.allow_multiple_allocations and self._is_shared(candidate.id))
+        needs = consumption(device) if counted else {}
+        if not self._counters_suffice(candidate, needs):
+            return None
+        if _repels(device.taints, wish.request.tolerations):
+            return None
+        if not self._constrain(claim, wish, candidate):
+            return None
+        taken = self.taken.setdefault(candidate.pool, Counter())
+        taken.update(needs)
+        self._mark(claim, wish, candidate)
+        self.chosen[claim].append(Chosen(wish.name, wish.request, candidate))
+
+        def undo() -> None:
+            self.chosen[claim].pop()
+            self._unmark(claim, candidate)
+            for constraint in reversed(self.constraints[claim]):
+                constraint.remove(wish.name)
+            taken.subtract(needs)
+
+        return undo
+
+    # -- whether a device can be had -----------------------------------------------------------
+
+    def _is_taken(self, claim: int, wish: _Wish, candidate: Candidate) -> bool:
+        claims = self.marked.get(candidate.id, set())
+        if wish.request.admin_access:
+            return claim in claims
+        return bool(claims) or self.held.is_whole(candidate.id)
+
+    def _is_shared(self, device: DeviceId) -> bool:
+        return self.held.is_shared(device) or bool(self.shares.get(device))
+
+    def _has_capacity(self, wish: _Wish, candidate: Candidate) -> bool:
+        used = Counter(self.held.consumed(candidate.id))
+        for share in self.shares.get(candidate.id, ()):
+            used.update(share)
+        return is_enough(candidate.device, wish.request.capacity, used)
+
+    def _counters_suffice(self, candidate: Candidate, needs: Counters) -> bool:
+        if not needs:
+            return True
+        taken = self.taken.get(candidate.pool, Counter())
+        return all(
+            amount >= taken.get(counter, 0) + needs.get(counter, 0)
+            for counter, amount in self._left(candidate.pool).items()
         )
+
+    def _left(self, id: PoolId) -> Counters:
+        known = self.left.get(id)
+        if known is None:
+            [pool] = (each for each in self.pools if (each.driver, each.name) == id)
+            left = Counter(pool.counters)
+            for candidate in (*pool.candidates, *pool.elsewhere):
+                if self.held.is_held(candidate.id):
+                    left.subtract(consumption(candidate.device))
+            known = self.left[id] = left
+        return known
+
+    def _constrain(self, claim: int, wish: _Wish, candidate: Candidate) -> bool:
+        added: list[Constraint] = []
+        for constraint in self.constraints[claim]:
+            if constraint.add(wish.name, candidate):
+                added.append(constraint)
+                continue
+            for each in reversed(added):
+                each.remove(wish.name)
+            if wish.every is not None:
+                raise AllocationError(
+                    f"claim {_name(self.claims[claim])}, request {wish.name.rpartition('/')[2]}: "
+                    f"cannot add device {'/'.join(candidate.id)} because a claim constraint would "
+                    "not be satisfied"
+                )
+            return False
+        return True
+
+    def _mark(self, claim: int, wish: _Wish, candidate: Candidate) -> None:
+        device = candidate.device
+        if not device.allow_multiple_allocations:
+            self.marked.setdefault(candidate.id, set()).add(claim)
+            return
+        amounts = consumed(device, wish.request.capacity)
+        share = {name: amount.nanos for name, amount in amounts.items()}
+        self.shares.setdefault(candidate.id, []).append(share)
+
+    def _unmark(self, claim: int, candidate: Candidate) -> None:
+        if candidate.device.allow_multiple_allocations:
+            self.shares[candidate.id].pop()
+        else:
+            self.marked[candidate.id].discard(claim)
 
     def _suits(self, claim: int, wish: _Wish, candidate: Candidate) -> bool:
         """Whether the device matches the selectors and can be used by the node."""
@@ -193,14 +321,11 @@ class _Search:
 
     def _matches(self, claim: int, wish: _Wish, candidate: Candidate) -> bool:
         device, driver = candidate.device, candidate.slice.driver
-        if device.binding_conditions:
-            return False
-        metadata = self.claims[claim].metadata
         about = f"class {wish.device_class.metadata.name}"
         try:
             if not matches(wish.device_class.spec.selectors, device, driver):
                 return False
-            about = f"claim {metadata.namespace}/{metadata.name}"
+            about = f"claim {_name(self.claims[claim])}"
             if not matches(wish.request.selectors, device, driver):
                 return False
         except SelectorError as error:
@@ -215,29 +340,32 @@ def allocate(
     labels: Labels,
     pools: Sequence[NodePool],
     classes: Mapping[str, DeviceClass],
-    taken: Container[DeviceId],
+    held: Holdings,
     claims: Sequence[ResourceClaim],
 ) -> list[Allocation] | None:
     """The allocation of each claim on a node; None if the node lacks devices for them.
 
-    `taken` are the devices of other claims. Raises AllocationError if a claim or its class is
+    `held` are the devices of other claims. Raises AllocationError if a claim or its class is
     wrong, and InvalidPools if the node lacks devices and some of its pools are invalid.
     """
-    search = _Search(node, labels, pools, classes, taken, claims)
+    search = _Search(node, labels, pools, classes, held, claims)
     search.prepare()
-    if not search.solve(0, 0):
+    try:
+        found = search.solve(0, 0)
+    except _TooMany:
+        found = False
+    if not found:
         if any(pool.invalid for pool in pools):
             raise InvalidPools("invalid resource pools were encountered")
         return None
     return [
-        allocation_of(
-            claim,
-            [(wish.name, wish.request, candidate) for wish, candidate in chosen],
-            classes,
-            node,
-        )
+        allocation_of(claim, chosen, classes, node)
         for claim, chosen in zip(claims, search.chosen, strict=True)
     ]
+
+
+def _name(claim: ResourceClaim) -> str:
+    return f"{claim.metadata.namespace}/{claim.metadata.name}"
 
 
 def _repels(taints: Sequence[DeviceTaint], tolerations: Sequence[DeviceToleration]) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from msgspec import structs
-
+from kvestigate.kube.devices.capacity import consumed
 from kvestigate.kube.devices.pools import Candidate
 from kvestigate.kube.views.devices import (
     AllocatedConfiguration,
@@ -22,24 +23,41 @@ from kvestigate.kube.views.placement import (
     NodeSelectorTerm,
 )
 
-Chosen = tuple[str, SubRequest, Candidate]
-"""`REQUEST` or `REQUEST/ALTERNATIVE`, what it asks for, and a device for it."""
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A device that was chosen for a request."""
+
+    name: str
+    """`REQUEST` or `REQUEST/ALTERNATIVE`."""
+    request: SubRequest
+    candidate: Candidate
 
 
 def allocation_of(
     claim: ResourceClaim, chosen: Sequence[Chosen], classes: Mapping[str, DeviceClass], node: str
 ) -> Allocation:
-    results = tuple(
-        DeviceResult(
-            name, *candidate.id, admin_access=request.admin_access, tolerations=request.tolerations
-        )
-        for name, request, candidate in chosen
-    )
-    names = {name: request for name, request, _ in chosen}
+    results = tuple(map(_result, chosen))
+    names = {each.name: each.request for each in chosen}
     config = (*_of_classes(names, classes), *_of_claim(claim, names))
-    config = tuple(_shortened(each, names) for each in config)
-    places = [candidate for _, _, candidate in chosen]
+    places = [each.candidate for each in chosen]
     return Allocation(DeviceAllocation(results, config), _nodes(places, node))
+
+
+def _result(chosen: Chosen) -> DeviceResult:
+    request, device = chosen.request, chosen.candidate.device
+    shared = device.allow_multiple_allocations
+    amounts = consumed(device, request.capacity) if shared else {}
+    return DeviceResult(
+        chosen.name,
+        *chosen.candidate.id,
+        admin_access=request.admin_access,
+        tolerations=request.tolerations,
+        share_id=str(uuid.uuid4()) if shared else "",
+        consumed_capacity={name: str(amount) for name, amount in amounts.items()},
+        binding_conditions=device.binding_conditions,
+        binding_failure_conditions=device.binding_failure_conditions,
+    )
 
 
 def _of_classes(
@@ -54,23 +72,18 @@ def _of_classes(
             yield AllocatedConfiguration(setting.opaque, tuple(requests), "FromClass")
 
 
-def _of_claim(
-    claim: ResourceClaim, names: Mapping[str, SubRequest]
-) -> Iterator[AllocatedConfiguration]:
-    """The claim's settings, except those of alternatives that were not chosen."""
+def _of_claim(claim: ResourceClaim, names: Iterable[str]) -> Iterator[AllocatedConfiguration]:
+    """The claim's settings, except those of alternatives that were not chosen.
+
+    A setting is there once for each request that it names, as kube-scheduler writes it.
+    """
     for setting in claim.spec.devices.config:
-        if not setting.requests or any(_covers(setting.requests, name) for name in names):
+        users = [name for name in names if _names(setting.requests, name)]
+        for _ in users if setting.requests else ("all",):
             yield AllocatedConfiguration(setting.opaque, setting.requests, "FromClaim")
 
 
-def _shortened(setting: AllocatedConfiguration, names: Iterable[str]) -> AllocatedConfiguration:
-    """A setting for all requests names none of them."""
-    if all(_covers(setting.requests, name) for name in names):
-        return structs.replace(setting, requests=())
-    return setting
-
-
-def _covers(requests: Sequence[str], name: str) -> bool:
+def _names(requests: Sequence[str], name: str) -> bool:
     return name in requests or name.partition("/")[0] in requests
 
 

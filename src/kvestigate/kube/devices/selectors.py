@@ -40,8 +40,7 @@ def matches(selectors: Iterable[DeviceSelector], device: Device, driver: str) ->
         try:
             verdict = program.run(value)
         except (EvalError, OutOfBudget) as error:
-            where = f"selector #{position} on device {device.name}"
-            raise SelectorError(f"{where}: CEL runtime error: {error}") from None
+            raise SelectorError(f"selector #{position}: CEL runtime error: {error}") from None
         if not isinstance(verdict, bool):
             raise SelectorError(f"selector #{position}: the result is not a bool")
         if not verdict:

@@ -28,6 +28,8 @@ class Rejection:
     reasons: tuple[str, ...]
     resolvable: bool = True
     """Whether it might fit if other pods left the node."""
+    fatal: bool = False
+    """Whether what the pod refers to is wrong, so that no other node is tried."""
 
 
 Judge = Callable[[NodeState], Rejection | None]

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from kvestigate.kube.devices.inventory import Inventory
 from kvestigate.kube.feasibility.indexes import Counted
 from kvestigate.kube.feasibility.nodes import NodeState
 from kvestigate.kube.feasibility.pods import Alike, PodFacts
 from kvestigate.kube.feasibility.selection import Labels, Term
 from kvestigate.kube.keys import Key
 from kvestigate.kube.views.core import Node
-from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
@@ -31,7 +31,7 @@ class ClusterState:
         self.volumes: dict[str, PersistentVolume] = {}
         self.classes: dict[str, StorageClass] = {}
         self.budgets: dict[Key, PodDisruptionBudget] = {}
-        self.resource_claims: dict[Key, PartialObject] = {}
+        self.devices = Inventory()
         self.namespaces: dict[str, Labels] = {}
         """Their labels, by name."""
         self.nominated: dict[str, dict[str, PodFacts]] = {}
