@@ -32,7 +32,7 @@ from datetime import UTC, datetime
 from random import Random
 
 from kvestigate.cluster.scheduler.decision import Decider, NoFit
-from kvestigate.kube.feasibility.devices import ELSEWHERE, PodClaims, claims_of, is_available
+from kvestigate.kube.feasibility.devices import ELSEWHERE, NAME, PodClaims, claims_of, is_available
 from kvestigate.kube.feasibility.filters import unavailable
 from kvestigate.kube.feasibility.framework import Rejection
 from kvestigate.kube.feasibility.nodes import NodeState
@@ -227,9 +227,13 @@ def refuse(
     if no_fit.fatal is not None:
         return Refusal(message, None, reason="SchedulerError")
     if no_fit.everywhere is not None:
-        # Evictions cannot help then. What kube-scheduler adds is that it kept no state of
-        # devices: of no use, but those who search for its words should find them.
-        return Refusal(f"{message} not found", "")
+        # Evictions cannot help then. What kube-scheduler adds if a plugin before that of devices
+        # refused is that it kept no state of devices: of no use, but those who search for its
+        # words should find them.
+        if no_fit.everywhere.plugin != NAME:
+            return Refusal(f"{message} not found", "")
+        why = unavailable(no_fit.total, None, (), _NO_HELP)
+        return Refusal(f"{message} no new claims to deallocate, preemption: {why}", "")
     outcome = preempt(pod, no_fit, state, decider, random)
     if isinstance(outcome, Preemption):
         return Refusal(message, outcome.node, outcome)
