@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from kvestigate.cluster.node.gpu.model import MODELS, Load
+from kvestigate.cluster.node.gpu.model import MODELS, Load, Offer
 from kvestigate.errors import InputError
 from kvestigate.kube.documents import File, read, shown
 from kvestigate.kube.names import subdomain_problems
@@ -65,6 +65,8 @@ class NodeGpus:
     """By index."""
     mig: tuple[str, ...] = ()
     """Profiles of the instances that every GPU is divided into."""
+    offer: Offer = Offer.DEVICE_PLUGIN
+    """Whether pods ask for the GPUs as a resource, or claim them as devices."""
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
@@ -125,6 +127,11 @@ class Spec:
     """Patterns of images that no registry has."""
     seed: int = 0
     """Another one lets GPUs sway differently."""
+
+    @property
+    def claims_gpus(self) -> bool:
+        """Whether nodes offer GPUs for dynamic allocation."""
+        return any(group.gpus and group.gpus.offer is Offer.DRA for group in self.nodes)
 
     def __post_init__(self) -> None:
         total = sum(group.count for group in self.nodes)

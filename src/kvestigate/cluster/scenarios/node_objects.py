@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvestigate.cluster.node.gpu.model import gpu_annotations, gpu_capacity, node_labels
+from kvestigate.cluster.node.gpu.slices import resource_slices
 from kvestigate.cluster.scenarios.model import HostKind, Scenario
 from kvestigate.cluster.scenarios.nodes import NodePlan, nodes
 from kvestigate.cluster.workforce.nodes import ANNOTATION, MISSING_IMAGES
@@ -16,8 +17,15 @@ _PROCESSES = (HostKind.NAMESPACE, HostKind.DIRECTORY)
 
 
 def node_objects(scenario: Scenario) -> list[dict[str, Any]]:
-    """InputError if the scenario needs nodes that run processes: simulated nodes do not."""
-    return [_node(plan, scenario) for plan in nodes(scenario)]
+    """Nodes, and the slices of their GPUs.
+
+    InputError if the scenario needs nodes that run processes: simulated nodes do not.
+    """
+    plans = nodes(scenario)
+    slices = [
+        each for plan in plans for each in resource_slices(plan.config.name, "", plan.config.gpus)
+    ]
+    return [*(_node(plan, scenario) for plan in plans), *slices]
 
 
 def _node(plan: NodePlan, scenario: Scenario) -> dict[str, Any]:

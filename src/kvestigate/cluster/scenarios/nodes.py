@@ -77,6 +77,7 @@ def _gpu(gpus: NodeGpus, node: str, index: int, seed: int, path: str) -> Gpu:
         steady=_steady(state, f"{path}.gpus.each[{index}]" if described else f"{path}.gpus.state"),
         seed=zlib.crc32(f"{seed}/{node}/{index}".encode()) % 1000,
         instances=instances(uuid, gpus.mig),
+        offer=gpus.offer,
     )
 
 

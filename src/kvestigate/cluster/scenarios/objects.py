@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kvestigate.cluster.node.gpu.slices import device_classes
 from kvestigate.cluster.scenarios.model import Scenario, Workload
 from kvestigate.cluster.scenarios.templates import filled
 from kvestigate.errors import InputError
@@ -13,12 +14,14 @@ from kvestigate.kube.resources import Resource
 
 
 def objects(scenario: Scenario) -> list[dict[str, Any]]:
-    """Complete manifests, in the order in which they are to be created."""
-    return [
-        manifest
-        for index, workload in enumerate(scenario.spec.workloads)
-        for manifest in _manifests(workload, f"spec.workloads[{index}]")
-    ]
+    """Complete manifests, in the order in which they are to be created.
+
+    GPUs for dynamic allocation come with the classes of their driver.
+    """
+    made = device_classes() if scenario.spec.claims_gpus else []
+    for index, workload in enumerate(scenario.spec.workloads):
+        made += _manifests(workload, f"spec.workloads[{index}]")
+    return made
 
 
 def resource_of(manifest: Mapping[str, Any]) -> Resource:

@@ -11,6 +11,7 @@ from typing import Any
 
 from kvestigate.client.api import Api
 from kvestigate.cluster.node.agent.registration import node_object, node_status
+from kvestigate.cluster.node.gpu.slices import resource_slices
 from kvestigate.cluster.node.hosts.simulated import FACTS
 from kvestigate.cluster.scenarios.nodes import NodePlan
 from kvestigate.cluster.scenarios.objects import resource_of
@@ -60,9 +61,11 @@ async def _create(api: Api, manifest: Manifest) -> None:
 async def _lose(api: Api, plan: NodePlan, now: float) -> None:
     """Create a node whose kubelet does not report any more."""
     try:
-        await api.create(_NODES, node_object(plan.config, _FACTS), type=bytes)
+        made = await api.create(_NODES, node_object(plan.config, _FACTS))
     except AlreadyExists:
         return
+    for each in resource_slices(plan.config.name, made["metadata"]["uid"], plan.config.gpus):
+        await _create(api, each)
     status = node_status(plan.config, _FACTS, port=10250, now=now, since=now)
     for condition in status["conditions"]:
         condition |= {

@@ -16,11 +16,20 @@ from kvestigate.kube.views.meta import CondensedMetadata, Condition, Metadata, V
 from kvestigate.kube.views.placement import Affinity, Toleration, TopologySpreadConstraint
 
 
+class ContainerClaim(View, frozen=True):
+    """A claim of the pod whose devices a container gets."""
+
+    name: str = ""
+    request: str = ""
+    """Only the devices of this request; empty for all devices of the claim."""
+
+
 class ResourceRequirements(View, frozen=True):
     """Quantities by resource name: `cpu`, `memory`, `nvidia.com/gpu`."""
 
     requests: dict[str, str] = field(default_factory=dict)
     limits: dict[str, str] = field(default_factory=dict)
+    claims: tuple[ContainerClaim, ...] = ()
 
 
 class ContainerPort(View, frozen=True):

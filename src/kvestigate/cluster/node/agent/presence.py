@@ -5,9 +5,11 @@ from __future__ import annotations
 from kvestigate import errors
 from kvestigate.aio.clock import Clock
 from kvestigate.client.api import Api, PatchType
+from kvestigate.client.call import Selection
 from kvestigate.cluster.node.agent import registration
-from kvestigate.cluster.node.agent.registration import LEASE_NAMESPACE, LEASES, NODES
+from kvestigate.cluster.node.agent.registration import LEASE_NAMESPACE, LEASES, NODES, SLICES
 from kvestigate.cluster.node.config import NodeConfig
+from kvestigate.cluster.node.gpu.slices import DRA_DRIVER, resource_slices
 from kvestigate.cluster.node.hosts.interface import Facts
 from kvestigate.kube.times import micro_text
 from kvestigate.kube.views.core import Node
@@ -35,6 +37,7 @@ class Presence:
         if existing is not None and registration.is_current(existing, self._config, self._facts):
             self._uid = existing.metadata.uid
             await self._renew()
+            await self._publish()
             return
         node = registration.node_object(self._config, self._facts)
         try:
@@ -47,6 +50,7 @@ class Presence:
         if not (created.get("status") or {}).get("conditions"):
             await self._report()
         await self._claim()
+        await self._publish()
 
     async def heartbeat(self) -> None:
         """Until cancelled."""
@@ -79,6 +83,24 @@ class Presence:
             subresource="status",
             type=bytes,
         )
+
+    async def _publish(self) -> None:
+        """Offer GPUs for dynamic allocation; slices of other GPUs are replaced as a whole."""
+        name, gpus = self._config.name, self._config.gpus
+        if not gpus:
+            return
+        where = Selection(fields=f"spec.nodeName={name},spec.driver={DRA_DRIVER}")
+        present = (await self._api.list(SLICES, where)).items
+        latest = max((each["spec"]["pool"]["generation"] for each in present), default=0)
+        wanted = resource_slices(name, self._uid, gpus, latest + 1)
+        if [each["spec"].get("devices") for each in present] == [
+            each["spec"]["devices"] for each in wanted
+        ]:
+            return
+        for each in present:
+            await self._api.delete(SLICES, each["metadata"]["name"], type=bytes)
+        for each in wanted:
+            await self._api.create(SLICES, each, type=bytes)
 
     async def _claim(self) -> None:
         lease = registration.lease_object(self._config, self._clock.now(), self._uid)

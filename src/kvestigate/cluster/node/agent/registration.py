@@ -16,6 +16,7 @@ from kvestigate.kube.views.core import Node
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+SLICES = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
 LEASE_NAMESPACE = "kube-node-lease"
 
 # An API server that knows this feature passes WebSockets on; SPDY is not spoken here.

@@ -1,4 +1,4 @@
-"""Which container holds which GPUs or MIG instances, by uuid, as a device plugin keeps them."""
+"""Which container holds which GPUs or MIG instances, by uuid: from a device plugin, or claimed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import structs
 
 from kvestigate.cluster.node.gpu.model import (
+    CUDA_VARIABLE,
     EXPORTS,
     MIG_RESOURCE,
     RESOURCE,
     VARIABLE,
     Gpu,
     Load,
+    Offer,
     Steady,
 )
 from kvestigate.cluster.node.spec.images import is_gpu_exporter
@@ -35,6 +37,8 @@ class Allocation:
         """Resource -> uuids"""
         for resource, device in _devices(self._gpus):
             self._devices.setdefault(resource, []).append(device)
+        self._uuids = {gpu.uuid for gpu in self._gpus}
+        self._uuids |= {part.uuid for gpu in self._gpus for part in gpu.instances}
         self._holders: dict[tuple[str, str], tuple[str, ...]] = {}
         """(pod uid, container) -> uuids"""
         self._names: dict[str, str] = {}
@@ -51,24 +55,30 @@ class Allocation:
         }
         return tuple(_used(gpu, users) for gpu in self._gpus)
 
-    def variables(self, pod: Pod, container: Container) -> dict[str, str]:
-        """What the container's environment gets; its GPUs stay its own until `release`."""
+    def variables(
+        self, pod: Pod, container: Container, claimed: tuple[str, ...] = ()
+    ) -> dict[str, str]:
+        """What the container's environment gets; its GPUs stay its own until `release`.
+
+        `claimed` are the uuids that its claims have.
+        """
         if self._gpus and is_gpu_exporter(container.image, container.command):
             return {EXPORTS: "true"}
         limits = container.resources.limits
         wanted = {name: quantities.whole(limits[name]) for name in self._devices if name in limits}
-        if not any(wanted.values()):
+        if not any(wanted.values()) and not claimed:
             return {}
         given = self._holders.get((pod.metadata.uid, container.name))
         if given is None:
-            given = tuple(device for request in wanted.items() for device in self._free(*request))
+            free = (device for request in wanted.items() for device in self._free(*request))
+            given = (*claimed, *free)
             self._give(pod, container.name, given)
-        return {VARIABLE: ",".join(given)}
+        named = ",".join(given)
+        return {VARIABLE: named, **({CUDA_VARIABLE: named} if claimed else {})}
 
     def recall(self, pod: Pod, container: str, value: str) -> None:
         """A container of an earlier agent has these."""
-        known = {device for devices in self._devices.values() for device in devices}
-        given = tuple(device for device in value.split(",") if device in known)
+        given = tuple(device for device in value.split(",") if device in self._uuids)
         if given:
             self._give(pod, container, given)
 
@@ -102,8 +112,10 @@ class Allocation:
 
 
 def _devices(gpus: Iterable[Gpu]) -> Iterator[tuple[str, str]]:
-    """What can be given away: (resource, uuid)."""
+    """What a device plugin can give away: (resource, uuid)."""
     for gpu in gpus:
+        if gpu.offer is not Offer.DEVICE_PLUGIN:
+            continue
         if not gpu.mig:
             yield RESOURCE, gpu.uuid
         for instance in gpu.instances:

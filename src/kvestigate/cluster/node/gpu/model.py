@@ -19,6 +19,8 @@ UUIDS = "kvestigate.dev/gpu-uuids"
 """The annotation of a node with its GPUs' uuids, in the order of their indices."""
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 """Tells a container which GPUs are its own."""
+CUDA_VARIABLE = "CUDA_VISIBLE_DEVICES"
+"""Tells programs of a container which GPUs its claims have."""
 EXPORTS = "KVESTIGATE_EXPORTS_GPUS"
 """Marks a container of the GPU exporter, in whose place its node answers."""
 
@@ -42,6 +44,15 @@ class Load(enum.Enum):
     """Busy for half of every minute."""
     HOT = "hot"
     """Busy, and close to its temperature limit."""
+
+
+class Offer(enum.Enum):
+    """How a node offers a GPU to pods: in one way only, or two pods could get the same GPU."""
+
+    DEVICE_PLUGIN = "device-plugin"
+    """As a resource, `nvidia.com/gpu`, or one for each MIG profile."""
+    DRA = "dra"
+    """As a device of a ResourceSlice, for dynamic resource allocation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +130,7 @@ class Gpu(msgspec.Struct, frozen=True):
     """Lets GPUs of the same load sway differently."""
     instances: tuple[Instance, ...] = ()
     """MIG instances. With any, MIG is on, and the whole GPU is not allocated to pods."""
+    offer: Offer = Offer.DEVICE_PLUGIN
     user: str = ""
     """`namespace/pod/container` that the GPU is allocated to; empty if it is free."""
     pid: int = 0
@@ -249,11 +261,12 @@ def _mig_labels(gpus: tuple[Gpu, ...]) -> dict[str, str]:
 
 
 def gpu_capacity(gpus: tuple[Gpu, ...]) -> dict[str, str]:
-    """What a node with these offers: whole GPUs, and instances of the others by profile."""
-    if not gpus:
+    """What a device plugin offers of these: whole GPUs, and instances of others by profile."""
+    offered = [gpu for gpu in gpus if gpu.offer is Offer.DEVICE_PLUGIN]
+    if not offered:
         return {}
-    whole = sum(not gpu.mig for gpu in gpus)
-    parts = {f"{MIG_RESOURCE}{name}": str(count) for name, count in _profiles(gpus).items()}
+    whole = sum(not gpu.mig for gpu in offered)
+    parts = {f"{MIG_RESOURCE}{name}": str(count) for name, count in _profiles(offered).items()}
     return {RESOURCE: str(whole), **parts}
 
 

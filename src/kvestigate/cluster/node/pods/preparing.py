@@ -12,6 +12,7 @@ from kvestigate.cluster.node.gpu.allocation import Allocation
 from kvestigate.cluster.node.hosts.interface import Bind, Launch, Ownership, Process, RunKey
 from kvestigate.cluster.node.hosts.process import ShimProcess
 from kvestigate.cluster.node.net import files
+from kvestigate.cluster.node.pods.claims import Claims
 from kvestigate.cluster.node.pods.context import NodeContext
 from kvestigate.cluster.node.pods.launching import ceiling, launch
 from kvestigate.cluster.node.spec import environment
@@ -61,10 +62,21 @@ class Preparation:
     for any other, but nothing is written.
     """
 
+    simulated = True
+
     def __init__(self, context: NodeContext, devices: Allocation) -> None:
         self._context = context
         self._devices = devices
         self._sources = Sources(context.api)
+        self._claims = Claims(context, devices.gpus, simulated=self.simulated)
+
+    async def prepare_devices(self, pod: Pod) -> None:
+        """Raises `Unprepared` until the pod has all devices that it claims."""
+        await self._claims.prepare(pod)
+
+    def _variables(self, pod: Pod, container: Container) -> dict[str, str]:
+        """What tells a container of its devices."""
+        return self._devices.variables(pod, container, self._claims.uuids(pod, container))
 
     async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
         """Raises `MissingReference`, `NotMounted` or `EntrypointUnknown`."""
@@ -75,7 +87,7 @@ class Preparation:
         except MissingReference as missing:
             raise NotMounted(*missing.args) from missing
         env = environment.environment(pod, container, around)
-        return recorded_launch(pod, container, key, env | self._devices.variables(pod, container))
+        return recorded_launch(pod, container, key, env | self._variables(pod, container))
 
     async def _surroundings(self, pod: Pod, references: Iterable[Reference]) -> Surroundings:
         context = self._context
@@ -107,6 +119,7 @@ class Preparation:
     def free(self, pod: Pod) -> None:
         """The pod's containers have ended for good: release its devices."""
         self._devices.release(pod.metadata.uid)
+        self._claims.forget(pod)
 
     def forget(self, pod: Pod) -> None:
         self.free(pod)
@@ -114,6 +127,8 @@ class Preparation:
 
 class RealPreparation(Preparation):
     """For containers that are processes: volumes on disk, the whole environment."""
+
+    simulated = False
 
     def __init__(self, context: NodeContext, root: Path, devices: Allocation) -> None:
         super().__init__(context, devices)
@@ -137,7 +152,7 @@ class RealPreparation(Preparation):
             except MissingReference as missing:
                 raise NotMounted(*missing.args) from missing
             self._made[pod.metadata.uid] = made
-        devices = self._devices.variables(pod, container)
+        devices = self._variables(pod, container)
         prepared = launch(pod, container, key, around, made, self._message(key), devices)
         prepared = replace(prepared, ownerships=self._giving(pod, container, made))
         network = self._context.network

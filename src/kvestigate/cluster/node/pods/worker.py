@@ -39,6 +39,7 @@ from kvestigate.cluster.node.gpu.allocation import NoDevices
 from kvestigate.cluster.node.hosts.interface import Ceiling, Ending, LaunchFailed, Process, RunKey
 from kvestigate.cluster.node.hosts.logs import Log
 from kvestigate.cluster.node.pods import lifecycle
+from kvestigate.cluster.node.pods.claims import Unprepared
 from kvestigate.cluster.node.pods.context import NodeContext
 from kvestigate.cluster.node.pods.hooks import Hooks
 from kvestigate.cluster.node.pods.launching import ceiling
@@ -75,10 +76,6 @@ CANNOT_RUN = 127
 UNPREPARED = "FailedPrepareDynamicResources"
 LAST_LINES, LAST_BYTES = 80, 2048
 """Of a log that stands for a termination message."""
-
-
-class Unprepared(Exception):
-    """The devices that a pod claims are not there."""
 
 
 class PodWorker:
@@ -234,7 +231,7 @@ class PodWorker:
         key = RunKey(self.pod.metadata.uid, name, _attempt(record))
         try:
             check_name(container.image)
-            self._check_claims()
+            await self._preparation.prepare_devices(self.pod)
             check_exists(container.image, self._context.config.missing_images)
             prepared = await self._preparation.prepare(self.pod, container, key)
             process = await self._context.host.start(prepared)
@@ -263,13 +260,6 @@ class PodWorker:
             self._event("Warning", "Failed", f"Error: {failure}", container=name)
         else:
             self._begun(container, record, process)
-
-    def _check_claims(self) -> None:
-        """Devices are not allocated here, so a pod that somebody placed by hand has none."""
-        for claim in self.pod.spec.resource_claims:
-            named = claim.resource_claim_name or claim.resource_claim_template_name
-            why = f"pod claim {claim.name} ({named}): claim is not allocated"
-            raise Unprepared(f"Failed to prepare dynamic resources: {why}")
 
     def _begun(self, container: Container, record: ContainerRecord, process: Process) -> None:
         name = container.name

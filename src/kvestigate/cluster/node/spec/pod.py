@@ -306,6 +306,7 @@ class PodSpec(views.CondensedPodSpec, frozen=True):
 class PodStatus(views.CondensedPodStatus, frozen=True):
     container_statuses: tuple[views.ContainerStatus, ...] = ()
     init_container_statuses: tuple[views.ContainerStatus, ...] = ()
+    resource_claim_statuses: tuple[views.PodResourceClaimStatus, ...] = ()
     start_time: str = ""
     """The text of the API, which is written back unchanged."""
 
