@@ -29,14 +29,12 @@ from kvestigate.cluster.controllers.nodes.lifecycle import (
 )
 from kvestigate.cluster.controllers.nodes.podgc import PodGarbageController
 from kvestigate.cluster.controllers.runtime import Factory
-from kvestigate.cluster.controllers.storage.pod_claims import (
-    EphemeralVolumeController,
-    ResourceClaimController,
-)
+from kvestigate.cluster.controllers.storage.pod_claims import EphemeralVolumeController
 from kvestigate.cluster.controllers.storage.protection import (
     ClaimProtectionController,
     VolumeProtectionController,
 )
+from kvestigate.cluster.controllers.storage.resource_claims import ResourceClaimController
 from kvestigate.cluster.controllers.storage.volumebinder import ClaimController, VolumeController
 from kvestigate.cluster.controllers.workloads.daemonset import DaemonSetController
 from kvestigate.cluster.controllers.workloads.deployment import DeploymentController

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvestigate.kube import builtins
 from tests.cluster.controllers.conftest import Bed, running
 
 RESOURCES, VOLUMES = "resourceclaim-controller", "ephemeral-volume-controller"
@@ -109,3 +110,44 @@ async def test_an_ephemeral_volume_gets_its_claim(embedded: Bed) -> None:
         claims = await bed.until("persistentvolumeclaims", len)
     assert claims["p-scratch"]["metadata"]["labels"] == {"a": "b"}
     assert claims["p-scratch"]["metadata"]["ownerReferences"][0]["kind"] == "Pod"
+
+
+TEMPLATE = {"metadata": {"name": "large"}, "spec": {"spec": {"devices": {"requests": [REQUEST]}}}}
+OF_TEMPLATE = [{"name": "gpu", "resourceClaimTemplateName": "large"}]
+
+
+async def test_a_claim_that_somebody_deleted_is_made_again(embedded: Bed) -> None:
+    bed = embedded
+    bed.fate = lambda pod: None
+    async with running(bed, RESOURCES):
+        await bed.create("resourceclaimtemplates", TEMPLATE)
+        await bed.create("pods", pod(resourceClaims=OF_TEMPLATE))
+        [first] = await bed.until("resourceclaims", len)
+        await bed.until("pods", lambda pods: pods["p"]["status"].get("resourceClaimStatuses"))
+        resource = builtins.resource("resourceclaims")
+        await bed.api.delete(resource, first, namespace=bed.namespace)
+        found = await bed.until(
+            "pods",
+            lambda pods: (
+                pods["p"]["status"]["resourceClaimStatuses"][0]["resourceClaimName"] != first
+            ),
+        )
+        [second] = await bed.until("resourceclaims", lambda claims: claims and first not in claims)
+    assert found["p"]["status"]["resourceClaimStatuses"][0]["resourceClaimName"] == second
+
+
+async def test_a_pod_that_was_placed_by_hand_gets_its_reservation(embedded: Bed) -> None:
+    bed = embedded
+    bed.fate = lambda pod: None
+    body = {"metadata": {"name": "one"}, "spec": {"devices": {"requests": [REQUEST]}}}
+    claims = [{"name": "gpu", "resourceClaimName": "one"}]
+    async with running(bed, RESOURCES):
+        await bed.create("resourceclaims", body)
+        made = await bed.create("pods", pod(resourceClaims=claims, nodeName="n"))
+        await allocate(bed, "one")
+        found = await bed.until(
+            "resourceclaims", lambda found: found["one"]["status"].get("reservedFor")
+        )
+    assert found["one"]["status"]["reservedFor"] == [
+        {"resource": "pods", "name": "p", "uid": made["metadata"]["uid"]}
+    ]
