@@ -26,10 +26,11 @@ async def planes() -> AsyncIterator[World]:
 
 @pytest.mark.parametrize("name", names())
 def test_every_node_of_a_shipped_scenario_fits_its_type(name: str) -> None:
-    definition = facts.for_kind("", "v1", "Node")
-    assert definition is not None
-    for node in node_objects(checked(find(name))):
-        assert schema.problems(node, definition) == schema.FITS, node["metadata"]
+    for made in node_objects(checked(find(name))):
+        resource = resource_of(made)
+        definition = facts.for_kind(resource.group, resource.version, resource.kind)
+        assert definition is not None
+        assert schema.problems(made, definition) == schema.FITS, made["metadata"]
 
 
 @pytest.mark.parametrize("host", ["namespace", "directory"])

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from random import Random
 
 from kvestigate.cluster.scheduler.registry import DEFAULT, Profile
-from kvestigate.kube.feasibility import selection
 from kvestigate.kube.feasibility.filters import first_rejection, judges_of, unavailable
 from kvestigate.kube.feasibility.framework import Judge, Rejection
 from kvestigate.kube.feasibility.nodes import NodeState
 from kvestigate.kube.feasibility.pods import PodFacts
 from kvestigate.kube.feasibility.state import ClusterState
+from kvestigate.kube.node_selection import named_nodes
 
 _ENOUGH_NODES = 100
 """Fewer feasible nodes than this are never enough to choose from."""
@@ -75,7 +75,7 @@ class Decider:
         nominated = pod.pod.status.nominated_node_name
         if nominated in state.nodes and self.fits(pod, state.nodes[nominated], state) is None:
             return Placement(nominated)
-        named = selection.named_nodes(pod.pod.spec.affinity)
+        named = named_nodes(pod.pod.spec.affinity)
         if named is None:
             feasible, rejections = self._feasible(pod, judges, self._in_turn(state), state)
             self._start += len(feasible) + len(rejections)

@@ -26,7 +26,7 @@ from kvestigate.kube.devices.pools import (
 )
 from kvestigate.kube.devices.results import Chosen, allocation_of
 from kvestigate.kube.devices.selectors import SelectorError, matches
-from kvestigate.kube.feasibility.selection import Labels
+from kvestigate.kube.node_selection import Labels
 from kvestigate.kube.views.devices import (
     Allocation,
     DeviceClass,

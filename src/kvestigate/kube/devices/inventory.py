@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from kvestigate.kube.devices.allocation import allocate
 from kvestigate.kube.devices.holdings import Holdings
 from kvestigate.kube.devices.pools import Slices
-from kvestigate.kube.feasibility.selection import Labels
 from kvestigate.kube.keys import Key, key_of
+from kvestigate.kube.node_selection import Labels
 from kvestigate.kube.views.devices import (
     Allocation,
     DeviceClass,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kvestigate.kube import quantities
-from kvestigate.kube.feasibility.selection import Labels, node_selector
+from kvestigate.kube.node_selection import Labels, node_selector
 from kvestigate.kube.views.devices import Device, ResourceSlice, ResourceSliceSpec
 
 PoolId = tuple[str, str]

@@ -9,9 +9,9 @@ from kvestigate.kube.devices.allocation import AllocationError, InvalidPools
 from kvestigate.kube.feasibility.framework import Judge, Rejection
 from kvestigate.kube.feasibility.nodes import NodeState
 from kvestigate.kube.feasibility.pods import PodFacts
-from kvestigate.kube.feasibility.selection import node_selector
 from kvestigate.kube.feasibility.state import ClusterState
 from kvestigate.kube.keys import Key, key_of
+from kvestigate.kube.node_selection import node_selector
 from kvestigate.kube.views.devices import (
     AllocatedDeviceStatus,
     Allocation,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, ItemsView
 from typing import Generic, TypeVar
 
 from kvestigate.kube.feasibility.pods import Alike
-from kvestigate.kube.feasibility.selection import Labels
+from kvestigate.kube.node_selection import Labels
 
 K = TypeVar("K", bound=Hashable)
 

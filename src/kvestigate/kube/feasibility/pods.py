@@ -7,6 +7,7 @@ from functools import cached_property
 
 from msgspec import structs
 
+from kvestigate.kube import node_selection
 from kvestigate.kube.feasibility import selection
 from kvestigate.kube.keys import Key, key_of
 from kvestigate.kube.requests import ASSUMED, Amounts, requests_of
@@ -27,7 +28,7 @@ class Alike:
     namespace: str
     terminating: bool
     pairs: frozenset[tuple[str, str]]
-    labels: selection.Labels = field(compare=False)
+    labels: node_selection.Labels = field(compare=False)
     """The same as `pairs`."""
 
 
@@ -67,7 +68,7 @@ class PodFacts:
         )
 
     @property
-    def labels(self) -> selection.Labels:
+    def labels(self) -> node_selection.Labels:
         return self.pod.metadata.labels
 
     @property
@@ -101,8 +102,8 @@ class PodFacts:
         return drawn + self._preferred(self._repulsion, -1)
 
     @cached_property
-    def required_nodes(self) -> selection.NodeTest | None:
-        return selection.required_nodes(self.pod.spec.node_selector, self.pod.spec.affinity)
+    def required_nodes(self) -> node_selection.NodeTest | None:
+        return node_selection.required_nodes(self.pod.spec.node_selector, self.pod.spec.affinity)
 
     @cached_property
     def alike(self) -> Alike:

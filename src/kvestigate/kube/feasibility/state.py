@@ -13,8 +13,9 @@ from kvestigate.kube.devices.inventory import Inventory
 from kvestigate.kube.feasibility.indexes import Counted
 from kvestigate.kube.feasibility.nodes import NodeState
 from kvestigate.kube.feasibility.pods import Alike, PodFacts
-from kvestigate.kube.feasibility.selection import Labels, Term
+from kvestigate.kube.feasibility.selection import Term
 from kvestigate.kube.keys import Key
+from kvestigate.kube.node_selection import Labels
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass

@@ -9,9 +9,10 @@ from kvestigate.kube import quantities
 from kvestigate.kube.feasibility.framework import Judge, Rejection
 from kvestigate.kube.feasibility.nodes import NodeState
 from kvestigate.kube.feasibility.pods import PodFacts
-from kvestigate.kube.feasibility.selection import label_selector, node_selector
+from kvestigate.kube.feasibility.selection import label_selector
 from kvestigate.kube.feasibility.state import ClusterState
 from kvestigate.kube.keys import Key, key_of
+from kvestigate.kube.node_selection import node_selector
 from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"

@@ -8,8 +8,8 @@ from kvestigate.cluster.scheduler.framework import Grade, in_proportion
 from kvestigate.kube.eligibility import untolerated
 from kvestigate.kube.feasibility.nodes import NodeState
 from kvestigate.kube.feasibility.pods import PodFacts
-from kvestigate.kube.feasibility.selection import node_term
 from kvestigate.kube.feasibility.state import ClusterState
+from kvestigate.kube.node_selection import node_term
 
 _SOFT = "PreferNoSchedule"
 

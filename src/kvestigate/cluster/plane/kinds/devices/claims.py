@@ -13,6 +13,7 @@ from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Causes
 
 _REQUESTS_MAX, _ALTERNATIVES_MAX, _CONSTRAINTS_MAX, _CONFIGS_MAX = 32, 8, 32, 32
+_RESERVATIONS_MAX = 256
 _MODES = ("All", "ExactCount")
 _ADMIN_LABEL = "resource.kubernetes.io/admin-access"
 
@@ -53,6 +54,15 @@ class ResourceClaimKind(Kind):
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         return checks.immutable("", new, old, "spec")
 
+    def on_update(self, new: Object, old: Object, scene: Scene) -> None:
+        _drop_freed_devices(new, old)
+
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> Causes:
+        status, before = new.get("status") or {}, old.get("status") or {}
+        yield from _reservations(new, status.get("reservedFor") or [], before)
+        if "allocation" in status and "allocation" in before:
+            yield from checks.immutable("status", status, before, "allocation")
+
 
 class ResourceClaimTemplateKind(Kind):
     takes_long = True
@@ -74,6 +84,49 @@ class ResourceClaimTemplateKind(Kind):
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> Causes:
         return checks.immutable("", new, old, "spec")
+
+
+def _drop_freed_devices(new: Object, old: Object) -> None:
+    """What drivers said of a device goes with its allocation."""
+    status = new.get("status") or {}
+    if "devices" not in status:
+        return
+    freed = _devices(old.get("status") or {}) - _devices(status)
+    status["devices"] = [each for each in status["devices"] if _device(each) not in freed]
+    if not status["devices"]:
+        del status["devices"]
+
+
+def _devices(status: Object) -> set[tuple[str, ...]]:
+    """Those that a claim is allocated."""
+    results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+    return set(map(_device, results))
+
+
+def _device(place: Object) -> tuple[str, ...]:
+    return tuple(place.get(name, "") for name in ("driver", "pool", "device", "shareID"))
+
+
+def _reservations(claim: Object, reserved: list[Object], before: Object) -> Causes:
+    path = "status.reservedFor"
+    yield from devices.few(path, reserved, _RESERVATIONS_MAX, _consumer)
+    yield from devices.once(path, [each.get("uid", "") for each in reserved])
+    if reserved and "allocation" not in claim["status"]:
+        yield causes.forbidden(path, "may not be specified when `allocated` is not set")
+    elif "deletionTimestamp" in claim["metadata"]:
+        known = before.get("reservedFor") or []
+        if any(each not in known for each in reserved):
+            why = (
+                "new entries may not be added while `deallocationRequested` or "
+                "`deletionTimestamp` are set"
+            )
+            yield causes.forbidden(path, why)
+
+
+def _consumer(path: str, consumer: Object) -> Causes:
+    for name in ("resource", "name", "uid"):
+        if not consumer.get(name):
+            yield causes.required(f"{path}.{name}")
 
 
 def _default(spec: Object) -> None:
