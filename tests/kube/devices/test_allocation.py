@@ -67,10 +67,19 @@ def results(
     slices: list[Object], *claims: Object, taken: tuple[str, ...] = (), zone: str = "a"
 ) -> list[list[tuple[str, str]]] | None:
     """(request, device) by claim."""
+    found = allocations(slices, *claims, taken=taken, zone=zone)
+    if found is None:
+        return None
+    return [[(each.request, each.device) for each in one.devices.results] for one in found]
+
+
+def allocations(
+    slices: list[Object], *claims: Object, taken: tuple[str, ...] = (), zone: str = "a"
+) -> list[Allocation] | None:
     labels = {"zone": zone}
     pools = Slices(msgspec.convert(slices, list[ResourceSlice])).pools("n", labels)
     kind = {"metadata": {"name": "any"}, "spec": {}}
-    found = allocate(
+    return allocate(
         "n",
         labels,
         pools,
@@ -78,9 +87,6 @@ def results(
         holding(*taken),
         msgspec.convert(claims, list[ResourceClaim]),
     )
-    if found is None:
-        return None
-    return [[(each.request, each.device) for each in one.devices.results] for one in found]
 
 
 FOUR = [offered(devices=[device(f"gpu-{i}", numa=i // 2, model="xy"[i % 2]) for i in range(4)])]
@@ -291,3 +297,115 @@ def test_a_solution_is_found_whenever_there_is_one() -> None:
             assert len(set(names)) == sum(counts)
             assert not set(names) & set(taken)
     assert outcomes == {True, False}
+
+
+def counted(name: str, memory: str, **device: Any) -> Object:
+    counters = {"memory": {"value": memory}}
+    return {
+        "name": name,
+        "consumesCounters": [{"counterSet": "gpu", "counters": counters}],
+    } | device
+
+
+def partitioned(*devices: Object, memory: str = "80Gi") -> list[Object]:
+    """A pool whose devices take from one counter."""
+    sets = [{"name": "gpu", "counters": {"memory": {"value": memory}}}]
+    return [
+        offered("counters", count=2, sharedCounters=sets),
+        offered("devices", count=2, devices=list(devices)),
+    ]
+
+
+HALVES = partitioned(counted("whole", "80Gi"), counted("half-0", "40Gi"), counted("half-1", "40Gi"))
+
+
+@pytest.mark.parametrize(
+    ("slices", "claims", "taken", "wanted"),
+    [
+        pytest.param(HALVES, [claim(exactly())], (), [["whole"]], id="whole"),
+        pytest.param(
+            HALVES, [claim(exactly(count=2))], (), [["half-0", "half-1"]], id="whole-excludes-parts"
+        ),
+        pytest.param(HALVES, [claim(exactly(count=3))], (), None, id="more-than-there-is"),
+        pytest.param(HALVES, [claim(exactly())], ("half-1",), [["half-0"]], id="part-in-use"),
+        pytest.param(HALVES, [claim(exactly())], ("whole",), None, id="whole-in-use"),
+        pytest.param(
+            HALVES,
+            [claim(exactly()), claim(exactly(), name="d")],
+            (),
+            [["half-0"], ["half-1"]],
+            id="claims-share-counters",
+        ),
+    ],
+)
+def test_partitions_of_a_device(
+    slices: list[Object],
+    claims: list[Object],
+    taken: tuple[str, ...],
+    wanted: list[list[str]] | None,
+) -> None:
+    found = results(slices, *claims, taken=taken)
+    names = None if found is None else [[name for _, name in each] for each in found]
+    assert names == wanted
+
+
+def test_a_pool_whose_device_takes_from_no_counter_is_invalid() -> None:
+    with pytest.raises(InvalidPools):
+        results([offered(devices=[counted("d", "1Gi")])], claim(exactly()))
+
+
+def shared(**policy: Any) -> list[Object]:
+    """One device with 8Gi that claims may share."""
+    memory = {"value": "8Gi", **({"requestPolicy": policy} if policy else {})}
+    return [offered(devices=[
+        {"name": "d", "allowMultipleAllocations": True, "capacity": {"memory": memory}}
+    ])]  # fmt: skip
+
+
+def wants(amount: str) -> Object:
+    return exactly(capacity={"requests": {"memory": amount}})
+
+
+@pytest.mark.parametrize(
+    ("slices", "amounts", "taken"),
+    [
+        pytest.param(shared(), ["3Gi", "5Gi"], ["3Gi", "5Gi"], id="as-asked"),
+        pytest.param(shared(), ["3Gi", "6Gi"], None, id="too-much-together"),
+        pytest.param(shared(), [None], ["8Gi"], id="all-of-it"),
+        pytest.param(shared(default="2Gi"), [None, None], ["2Gi", "2Gi"], id="default"),
+        pytest.param(
+            shared(default="1Gi", validValues=["1Gi", "4Gi"]), ["3Gi"], ["4Gi"], id="rounded-up"
+        ),
+        pytest.param(
+            shared(default="1Gi", validRange={"min": "1Gi", "step": "2Gi", "max": "7Gi"}),
+            ["1500Mi"],
+            ["3Gi"],
+            id="step",
+        ),
+        pytest.param(
+            shared(default="1Gi", validRange={"min": "1Gi", "max": "4Gi"}), ["5Gi"], None, id="max"
+        ),
+    ],
+)
+def test_shares_of_a_capacity(
+    slices: list[Object], amounts: list[str | None], taken: list[str] | None
+) -> None:
+    wishes = [exactly() if amount is None else wants(amount) for amount in amounts]
+    claims = [claim(wish, name=f"c{number}") for number, wish in enumerate(wishes)]
+    found = allocations(slices, *claims)
+    given = None if found is None else [
+        each.consumed_capacity["memory"] for one in found for each in one.devices.results
+    ]  # fmt: skip
+    assert given == taken
+    if found is not None:
+        shares = {each.share_id for one in found for each in one.devices.results}
+        assert len(shares) == len(amounts)
+        assert "" not in shares
+
+
+def test_a_search_that_leads_nowhere_ends() -> None:
+    slices = [offered(devices=[device(f"d{i}", a=i) for i in range(64)])]
+    wishes = [exactly(f"r{i}", count=4) for i in range(6)]
+    constraints = [{"matchAttribute": f"{DRIVER}/a", "requests": ["r5"]}]
+    with pytest.raises(AllocationError, match="timed out trying to allocate devices"):
+        results(slices, claim(*wishes, constraints=constraints))

@@ -39,8 +39,8 @@ from kvestigate.kube.views.devices import (
 
 MOST_DEVICES = 32
 """As many devices fit into one claim's allocation."""
-MOST_STEPS = 20_000
-"""About a second. kube-scheduler gives up after ten."""
+MOST_STEPS = 50_000
+"""Devices that are looked at, in less than a second. kube-scheduler gives up after ten seconds."""
 _REPELLING = ("NoSchedule", "NoExecute")
 
 
@@ -183,7 +183,6 @@ class _Search:
         self, claim: int, wish: _Wish, have: int, start: int, rest: Callable[[], bool]
     ) -> bool:
         """Choose the devices of a request that are still missing, from `start` on."""
-        self._step()
         if wish.every is not None and not wish.every:
             return False
         if have == wish.count:
@@ -213,6 +212,7 @@ class _Search:
 
     def _choose(self, claim: int, wish: _Wish, candidate: Candidate) -> Callable[[], None] | None:
         """Take the device for the request, if it can be had; the function undoes that."""
+        self._step()
         if (
             self._is_taken(claim, wish, candidate)
             or not self._suits(claim, wish, candidate)
@@ -254,6 +254,8 @@ class _Search:
         return self.held.is_shared(device) or bool(self.shares.get(device))
 
     def _has_capacity(self, wish: _Wish, candidate: Candidate) -> bool:
+        if wish.request.capacity is None and not candidate.device.allow_multiple_allocations:
+            return True
         used = Counter(self.held.consumed(candidate.id))
         for share in self.shares.get(candidate.id, ()):
             used.update(share)

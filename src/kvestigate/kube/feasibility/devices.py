@@ -19,6 +19,7 @@ from kvestigate.kube.views.devices import (
     DeviceResult,
     ResourceClaim,
 )
+from kvestigate.kube.views.meta import Condition
 
 NAME = "DynamicResources"
 ELSEWHERE = "resourceclaim not available on the node"
@@ -102,8 +103,7 @@ def is_available(claim: ResourceClaim, node: NodeState) -> bool:
 def binding_failure(claim: ResourceClaim) -> str:
     """Why the devices of a claim never become ready; empty if they may or have."""
     for result, status in _binding(claim):
-        conditions = status.conditions if status is not None else ()
-        for each in conditions:
+        for each in _conditions(status):
             if each.type in result.binding_failure_conditions and each.status == "True":
                 name = claim.metadata.name
                 return f'claim={name}, reason={each.reason}, message="{each.message}"'
@@ -113,9 +113,8 @@ def binding_failure(claim: ResourceClaim) -> str:
 def is_bound(claim: ResourceClaim) -> bool:
     """Whether all devices of a claim meet the conditions for binding its pod."""
     return all(
-        status is not None
-        and set(result.binding_conditions)
-        <= {each.type for each in status.conditions if each.status == "True"}
+        set(result.binding_conditions)
+        <= {each.type for each in _conditions(status) if each.status == "True"}
         for result, status in _binding(claim)
     )
 
@@ -129,6 +128,10 @@ def _binding(
     for result in allocation.devices.results if allocation is not None else ():
         if result.binding_conditions:
             yield result, told.get((result.driver, result.pool, result.device))
+
+
+def _conditions(status: AllocatedDeviceStatus | None) -> tuple[Condition, ...]:
+    return (status.conditions if status is not None else None) or ()
 
 
 def _names(pod: PodFacts) -> Iterator[Key | Rejection]:

@@ -131,7 +131,8 @@ class AllocatedDeviceStatus(View, frozen=True):
     pool: str = ""
     device: str = ""
     share_id: str = field(name="shareID", default="")
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] | None = None
+    """API servers write null for none."""
 
 
 class ResourceClaimStatus(View, frozen=True):
