@@ -29,6 +29,31 @@ OBJECTS: dict[Source[Any], list[Any]] = {
         pod("web", container(cpu="1", gpu="2"), on="n1"),
         pod("late", container(gpu="8"), phase="Pending"),
     ],
+    listings.DEVICE_SLICES: [
+        {
+            "metadata": {"name": "s"},
+            "spec": {
+                "driver": "gpu.nvidia.com",
+                "pool": {"name": "n2"},
+                "nodeName": "n2",
+                "devices": [{"name": "gpu-0"}, {"name": "gpu-1"}],
+            },
+        }
+    ],
+    listings.RESOURCE_CLAIMS: [
+        named(
+            "c",
+            status={
+                "allocation": {
+                    "devices": {
+                        "results": [{"driver": "gpu.nvidia.com", "pool": "n2", "device": "gpu-1"}]
+                    }
+                }
+            },
+        ),
+        named("late", spec={"devices": {"requests": [{"exactly": {"deviceClassName": "gpu.x"}}]}}),
+    ],
+    listings.DEVICE_CLASSES: [{"metadata": {"name": "gpu.x"}}],
     listings.DEPLOYMENTS: [named("web", spec={"replicas": 2}, status={"readyReplicas": 1})],
     listings.STATEFUL_SETS: [named("db", spec={"replicas": 1}, status={"readyReplicas": 1})],
     listings.SERVICES: [named("web", spec={"selector": {"app": "web"}, "ports": [PORT]})],

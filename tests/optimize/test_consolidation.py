@@ -131,6 +131,14 @@ def test_resources_are_not_taken_for_each_other() -> None:
     assert [it.pod for it in found.unplaceable] == ["a-0"]
 
 
+def test_a_reason_names_the_profile_that_is_missing_and_no_other() -> None:
+    small, large = {"nvidia.com/mig-1g.10gb": 1}, "nvidia.com/mig-3g.40gb"
+    donor = GpuNode("a", "", {"nvidia.com/mig-1g.10gb": 14}, small, (GpuPod("ml", "a-0", small),))
+    other = GpuNode("z", "", {large: 4}, {large: 3}, (GpuPod("ml", "z-0", {large: 3}),))
+    (kept,) = plan(fleet(donor, other), Tunables()).unplaceable
+    assert kept.reason == "needs 1 nvidia.com/mig-1g.10gb, and no target has any free"
+
+
 def test_where_every_node_is_a_donor_the_way_out_is_named() -> None:
     thin = fleet(node("a", (1,)), node("b", (1, 1)))
     found = plan(thin, Tunables())

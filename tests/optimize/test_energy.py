@@ -43,6 +43,14 @@ def test_loaded_gpus_that_draw_less_than_idle_ones_waste_nothing() -> None:
     assert found.watts == 0
 
 
+def test_gpus_with_mig_count_for_power_and_energy() -> None:
+    divided = gpu_window([Reading(0, "GPU", None, None, 9.0, 81920.0, 40.0, 250.0, 400.0)])
+    found = power([divided, BUSY])
+    assert (found.drawn, found.limit) == (650, 1000)
+    assert found.by_activity == {"saturated": 400, "unknown": 250}
+    assert found.forecast.observed.year == energy(650).year
+
+
 def test_the_spread_of_nothing_and_of_one() -> None:
     assert spread([None]) is None
     one = spread([5.0, None])

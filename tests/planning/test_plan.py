@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from kvestigate.errors import InputError, UsageError
 from kvestigate.planning.plan import Plan, PlanOptions, demand_of, solved
+from kvestigate.planning.rendering import plan_blocks
+from kvestigate.render.plain import to_text
 from tests.snapshot.objects import Object, as_node, as_pod, container, node, pod
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -118,6 +121,25 @@ def test_what_does_not_fit_is_explained(
     assert (plan.fits, plan.proposals) == (False, ())
     assert plan.problem == problem
     assert plan.ways_out == ways
+
+
+def test_the_free_partitions_stand_beside_the_replicas_that_fit() -> None:
+    resource = "nvidia.com/mig-1g.10gb"
+    divided = gpu_node("a", 0)
+    divided["status"]["allocatable"][resource] = "5"
+    manifest = f"""
+kind: Deployment
+spec:
+  replicas: 9
+  template:
+    spec:
+      containers: [{{name: main, resources: {{limits: {{{resource}: 1}}}}}}]
+"""
+    plan = planned([divided], manifest=manifest)
+    assert (plan.fits, plan.fitting) == (False, 5)
+    shown = to_text(plan_blocks(plan))
+    assert "FREE 1G.10GB" in shown
+    assert re.search(r"^a +5 .* 5 ", shown, re.M)
 
 
 def test_what_is_there_but_not_together() -> None:

@@ -62,6 +62,7 @@ def test_nodes_add_up() -> None:
         "gpus": {"requested": 5, "allocatable": 12},
         "pods": {"requested": 5, "allocatable": 330},
         "address": "",
+        "partitions": {"requested": 0, "allocatable": 0},
     }
     assert [row["gpus"]["requested"] for row in report["nodes"]] == [3, 2, 0]
     words = shown("nodes", objects)
@@ -125,6 +126,86 @@ def test_gpus_and_who_has_them() -> None:
     assert "3 of 4 GPUs allocated, 1 free, 8 requested by pending pods" in words
     assert "NVIDIA-L4" in words
     assert "(pending)" in words
+
+
+MIG = {"nvidia.com/gpu.count": "2", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
+PART = "nvidia.com/mig-1g.10gb"
+
+
+def test_divided_gpus_are_counted_as_gpus_with_their_partitions_beside() -> None:
+    pods = [pod(f"p{i}", container(**{PART: "1"}), on="a") for i in range(9)]
+    objects: dict[Any, Any] = {
+        listings.NODES: [
+            node("a", labels=MIG, gpu="0", **{PART: "14"}),
+            node("b", gpu="8"),
+        ],
+        listings.PODS: [*pods, pod("whole", container(gpu="3"), on="b")],
+    }
+    report = result("gpu", objects)
+    assert (report["physical"], report["allocatable"], report["requested"]) == (10, 8, 3)
+    assert report["partitions"] == {"offered": 14, "allocated": 9}
+    words = shown("gpu", objects)
+    assert (
+        "10 GPUs: 3 of 8 whole GPUs allocated, 5 free; 9 of 14 partitions allocated, 5 free"
+    ) in words
+    assert "9 / 14 parts" in shown("nodes", objects)
+    assert result("nodes", objects)["total"]["gpus"] == {"requested": 3, "allocatable": 8}
+
+
+def slice_of(*names: str) -> dict[str, Any]:
+    devices = [{"name": name, "attributes": {"type": {"string": "gpu"}}} for name in names]
+    spec = {"driver": "gpu.nvidia.com", "pool": {"name": "n"}, "nodeName": "n", "devices": devices}
+    return {"metadata": {"name": "s"}, "spec": spec}
+
+
+def claim_of(device: str) -> dict[str, Any]:
+    held = {"request": "r", "driver": "gpu.nvidia.com", "pool": "n", "device": device}
+    allocation = {"devices": {"results": [held]}}
+    users = [{"resource": "pods", "name": "train"}]
+    return named("c", "ml", status={"allocation": allocation, "reservedFor": users})
+
+
+def test_gpus_of_resource_slices_are_counted() -> None:
+    objects: dict[Any, Any] = {
+        listings.NODES: [node("n", cpu="8")],
+        listings.DEVICE_SLICES: [slice_of("gpu-0", "gpu-1", "gpu-2")],
+        listings.RESOURCE_CLAIMS: [claim_of("gpu-1")],
+    }
+    report = result("gpu", objects)
+    assert (report["physical"], report["allocatable"], report["requested"]) == (3, 3, 1)
+    words = shown("gpu", objects)
+    assert "1 of 3 GPUs allocated, 2 free" in words
+    assert "ml/train (claim ml/c)" in words
+    assert "1 / 3 (33%)" in shown("nodes", objects)
+
+
+@pytest.mark.parametrize(
+    ("denied", "words"),
+    [
+        ((listings.DEVICE_SLICES,), "GPUs: unknown (resourceslices could not be listed)"),
+        (
+            (listings.RESOURCE_CLAIMS,),
+            "3 GPUs; allocated: unknown (resourceclaims could not be listed)",
+        ),
+    ],
+)
+def test_gpus_of_kinds_that_may_not_be_listed_are_unknown(denied: Any, words: str) -> None:
+    objects: dict[Any, Any] = {
+        listings.NODES: [node("n", cpu="8")],
+        listings.DEVICE_SLICES: [slice_of("gpu-0", "gpu-1", "gpu-2")],
+        listings.RESOURCE_CLAIMS: [claim_of("gpu-1")],
+    }
+    left = {kind: given for kind, given in objects.items() if kind not in denied}
+    assert words in shown("gpu", left, denied=denied)
+
+
+def test_the_figures_of_device_plugins_stand_beside_unknown_slices() -> None:
+    objects = {listings.NODES: [node("n", gpu="8"), node("m", cpu="8")]}
+    words = shown("gpu", objects, denied=(listings.DEVICE_SLICES,))
+    assert "0 of 8 GPUs allocated, 8 free" in words
+    assert "GPUs of ResourceSlices: unknown" in words
+    report = result("gpu", objects, denied=(listings.DEVICE_SLICES,))
+    assert (report["physical"], report["allocatable"], report["requested"]) == (None, None, None)
 
 
 def test_workloads_of_every_kind() -> None:

@@ -9,7 +9,10 @@ import pytest
 from kvestigate.cluster.node.gpu import model as embedded
 from kvestigate.snapshot.capacity import requested_by_node
 from kvestigate.snapshot.exporters import GpuReading
-from kvestigate.snapshot.gpus import Device, consumers, devices, nodes_with_gpus
+from kvestigate.snapshot.gpus import consumers
+from kvestigate.snapshot.ledger.build import identified as devices
+from kvestigate.snapshot.ledger.build import stocks as nodes_with_gpus
+from kvestigate.snapshot.ledger.model import Device, Offer, Right
 from tests.snapshot.objects import as_node, as_pod, container, node, pod
 
 H100 = {
@@ -130,7 +133,7 @@ def test_the_ledger_has_a_line_for_each_gpu_that_has_a_uuid() -> None:
     ]
     assert devices(map(as_node, (told, silent)), seen) == (
         Device("GPU-a", "n", "0"),
-        Device("GPU-b", "n", "1", "ml/p/main", 93),
+        Device("GPU-b", "n", "1", "ml/p/main", 93, offer=Offer.PLUGIN, right=Right.REQUEST),
     )
 
 

@@ -63,7 +63,7 @@ def test_an_exporter_tells_who_has_a_gpu() -> None:
         b'DCGM_FI_DEV_GPU_UTIL{gpu="1",UUID="GPU-b",Hostname="h"} 0\n'
     )
     assert list(readings(exposed, "n")) == [
-        GpuReading("GPU-a", "n", "0", 97, "ml", "train-0", "main"),
+        GpuReading("GPU-a", "n", "0", 97, "ml", "train-0", "main", model="NVIDIA H100"),
         GpuReading("GPU-b", "n", "1", 0, "", "", ""),
     ]
     assert next(readings(exposed, "")).node == "h"

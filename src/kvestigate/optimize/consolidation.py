@@ -328,9 +328,16 @@ def _no_room(pod: GpuPod, donor: GpuNode, targets: Sequence[_Target]) -> str:
     alike = [target for target in targets if _alike(target.node, donor)]
     if not alike:
         return f"no target has the GPU model {donor.model}"
-    most = max(alike, key=lambda target: target.free)
-    wanted = ", ".join(f"{count} {name}" for name, count in sorted(pod.gpus.items()))
-    return f"needs {wanted}; the largest free block on a target is {most.free} ({most.node.name})"
+    for name, count in sorted(pod.gpus.items()):
+        most = max(alike, key=lambda target: (target.room.get(name, 0), target.node.name))
+        largest = most.room.get(name, 0)
+        if not largest:
+            return f"needs {count} {name}, and no target has any free"
+        if largest < count:
+            block = f"the largest free block on a target is {largest} ({most.node.name})"
+            return f"needs {count} {name}; {block}"
+    wanted = " and ".join(f"{count} {name}" for name, count in sorted(pod.gpus.items()))
+    return f"needs {wanted}, and no target has both free"
 
 
 def _projections(

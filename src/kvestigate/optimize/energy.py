@@ -11,6 +11,7 @@ from statistics import fmean, median, stdev
 
 from kvestigate.optimize.activity import PRODUCTIVE, Activity, GpuWindow
 
+UNKNOWN = "unknown"
 HOURS_A_YEAR = 8766
 """365.25 days."""
 
@@ -68,7 +69,8 @@ class Power:
     """Watts."""
     limit: float
     by_activity: dict[str, float]
-    """Activity -> watts; only activities that occur."""
+    """Activity -> watts; only activities that occur. `unknown` are GPUs that do not report their
+    utilization, as with MIG."""
     per_gpu: Spread | None
     temperature: Spread | None
     waste: Waste | None
@@ -86,7 +88,7 @@ class Power:
 
 
 def power(gpus: Sequence[GpuWindow]) -> Power:
-    """The power of GPUs that report their utilization."""
+    """The power of GPUs, whether or not they report their utilization."""
     drawn = sum(gpu.watts or 0.0 for gpu in gpus)
     limit = sum(gpu.limit_watts or 0.0 for gpu in gpus)
     split = {
@@ -94,6 +96,9 @@ def power(gpus: Sequence[GpuWindow]) -> Power:
         for activity in Activity
         if any(gpu.activity is activity for gpu in gpus)
     }
+    silent = [gpu.watts or 0.0 for gpu in gpus if gpu.activity is None]
+    if any(silent):
+        split[UNKNOWN] = sum(silent)
     lost = waste(gpus)
     return Power(
         drawn=drawn,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -32,7 +33,10 @@ class Fragmentation:
     captured_at: datetime
     """UTC."""
     server: str
+    physical: int | None
+    """Physical GPUs; None if those of a node are unknown."""
     capacity: int
+    """What can be allocated: whole GPUs, partitions, shares."""
     allocated: int
     free: int
     waiting: int
@@ -58,6 +62,7 @@ def analyze(fleet: Fleet) -> Fragmentation:
     return Fragmentation(
         captured_at=fleet.captured_at,
         server=fleet.server,
+        physical=_physical(nodes),
         capacity=sum(node.capacity for node in nodes),
         allocated=sum(node.stated for node in nodes),
         free=free,
@@ -70,6 +75,11 @@ def analyze(fleet: Fleet) -> Fragmentation:
         opportunity=free > largest and len(partial) > 1,
         nodes=tuple(map(_fill, nodes)),
     )
+
+
+def _physical(nodes: Sequence[GpuNode]) -> int | None:
+    counts = [node.physical for node in nodes]
+    return None if None in counts else sum(count or 0 for count in counts)
 
 
 def _fill(node: GpuNode) -> NodeFill:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from kvestigate.kube.requests import Amounts
 from kvestigate.reports.gpu import GpuReport
 from kvestigate.reports.nodes import NodesReport
-from kvestigate.snapshot.gpus import Consumer
+from kvestigate.snapshot.ledger.model import NodeGpus
+
+CLAIMED = "claimed GPU"
+CLAIMED_PART = "claimed partition"
+"""What devices of ResourceSlices are called beside resource names."""
 
 
 class Fill(enum.Enum):
@@ -26,12 +30,12 @@ NOT_READY = "not ready"
 
 @dataclass(frozen=True, slots=True)
 class GpuPod:
-    """A pod that requests GPUs."""
+    """A pod that holds GPUs."""
 
     namespace: str
     name: str
     gpus: Amounts
-    """By resource name."""
+    """By resource name, `CLAIMED` or `CLAIMED_PART`."""
 
     @property
     def count(self) -> int:
@@ -53,14 +57,17 @@ class GpuNode:
     """The largest first."""
     closed: str = ""
     """Why no new pods are scheduled here: `cordoned`, `not ready`; empty if they are."""
+    physical: int | None = None
+    """Physical GPUs; None if unknown."""
 
     @property
     def capacity(self) -> int:
+        """What can be allocated: whole GPUs, partitions, shares."""
         return sum(self.offered.values())
 
     @property
     def stated(self) -> int:
-        """GPUs that pods request, whether they use them or not."""
+        """What pods hold of `capacity`, whether they use it or not."""
         return sum(self.allocated.values())
 
     @property
@@ -100,9 +107,16 @@ class Fleet:
 def fleet_of(gpus: GpuReport, nodes: NodesReport, *, captured_at: datetime, server: str) -> Fleet:
     """The fleet, from the two reports of one snapshot that has both nodes and pods."""
     closed = {row.name: _closed(row.ready, row.schedulable) for row in nodes.nodes or ()}
-    held: dict[str, list[Consumer]] = {}
+    held: dict[str, dict[tuple[str, str], Amounts]] = {}
     for consumer in gpus.consumers or ():
-        held.setdefault(consumer.node, []).append(consumer)
+        pod = (consumer.namespace, consumer.pod)
+        _add(held, consumer.node, pod, consumer.resource, consumer.amount)
+    for device in gpus.devices or ():
+        for user in (device.user or "").split(", ") if device.claims else ():
+            namespace, slash, name = user.partition("/")
+            if slash and " " not in namespace:
+                resource = CLAIMED_PART if device.parent else CLAIMED
+                _add(held, device.node, (namespace, name), resource, 1)
     return Fleet(
         captured_at=captured_at,
         server=server,
@@ -110,15 +124,38 @@ def fleet_of(gpus: GpuReport, nodes: NodesReport, *, captured_at: datetime, serv
             GpuNode(
                 name=node.node,
                 model=node.model,
-                offered=node.allocatable,
-                allocated=node.requested or {},
-                pods=_pods(held.get(node.node, ())),
+                offered={**node.allocatable, **_claimable(node, "offered")},
+                allocated={**(node.requested or {}), **_claimable(node, "allocated")},
+                pods=_pods(held.get(node.node, {})),
                 closed=closed.get(node.node, ""),
+                physical=node.count,
             )
             for node in sorted(gpus.nodes or (), key=lambda node: node.node)
+            if node.node
         ),
-        waiting=gpus.waiting or 0,
+        waiting=(gpus.waiting or 0) + (gpus.waiting_partitions or 0),
     )
+
+
+def _add(
+    held: dict[str, dict[tuple[str, str], Amounts]],
+    node: str,
+    pod: tuple[str, str],
+    resource: str,
+    amount: int,
+) -> None:
+    amounts = held.setdefault(node, {}).setdefault(pod, {})
+    amounts[resource] = amounts.get(resource, 0) + amount
+
+
+def _claimable(node: NodeGpus, figure: str) -> Amounts:
+    """What ResourceSlices offer on a node, or what claims hold of it."""
+    counts = {CLAIMED: node.claimable, CLAIMED_PART: node.claimable_partitions}
+    return {
+        name: getattr(count, figure) or 0
+        for name, count in counts.items()
+        if count.offered or count.allocated
+    }
 
 
 def _closed(ready: bool | None, schedulable: bool | None) -> str:
@@ -127,12 +164,8 @@ def _closed(ready: bool | None, schedulable: bool | None) -> str:
     return "" if schedulable else "cordoned"
 
 
-def _pods(consumers: Iterable[Consumer]) -> tuple[GpuPod, ...]:
-    by_pod: dict[tuple[str, str], Amounts] = {}
-    for consumer in consumers:
-        gpus = by_pod.setdefault((consumer.namespace, consumer.pod), {})
-        gpus[consumer.resource] = gpus.get(consumer.resource, 0) + consumer.amount
-    return tuple(sorted((GpuPod(*name, gpus) for name, gpus in by_pod.items()), key=largest_first))
+def _pods(held: Mapping[tuple[str, str], Amounts]) -> tuple[GpuPod, ...]:
+    return tuple(sorted((GpuPod(*pod, gpus) for pod, gpus in held.items()), key=largest_first))
 
 
 def largest_first(pod: GpuPod) -> tuple[int, str, str]:

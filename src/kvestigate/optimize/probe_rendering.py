@@ -50,7 +50,7 @@ def probe_blocks(probe: Probe) -> Sequence[Block]:
         _accounts(probe.nodes),
         _overview(probe.nodes),
         *_problems(probe.nodes),
-        text("totals (only GPUs that report utilization)", Tone.STRONG),
+        text("totals (of GPUs that report the value)", Tone.STRONG),
         summary_facts(probe.summary),
         *_reserved(probe),
         *_ghosts(probe),

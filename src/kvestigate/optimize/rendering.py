@@ -12,7 +12,7 @@ from kvestigate.optimize.fragmentation import Fragmentation, NodeFill
 from kvestigate.optimize.model import Fill
 from kvestigate.optimize.steps import KEPT, MOVED, Step
 from kvestigate.render.blocks import Block, Cell, Facts, Field, Table, Tone, table, text
-from kvestigate.render.human import counted
+from kvestigate.render.human import counted, or_unknown
 
 _FILL = {Fill.EMPTY: Tone.GOOD, Fill.PARTIAL: Tone.WARN, Fill.FULL: Tone.PLAIN}
 _OUTCOME = {
@@ -43,7 +43,7 @@ def analysis_blocks(analysis: Fragmentation, source: str = "--live") -> Sequence
         _fills(analysis.nodes),
         Facts(
             (
-                ("capacity", f"{counted(analysis.capacity, 'GPU')} on {nodes}"),
+                ("capacity", f"{_capacity(analysis)} on {nodes}"),
                 ("allocated", f"{analysis.allocated} = requested by pods, used or not"),
                 ("free", f"{analysis.free} = capacity - allocated"),
                 ("waiting", f"{analysis.waiting} = requested by pending pods"),
@@ -66,6 +66,13 @@ def analysis_blocks(analysis: Fragmentation, source: str = "--live") -> Sequence
             else []
         ),
     ]
+
+
+def _capacity(analysis: Fragmentation) -> str:
+    """`64 GPUs`, or `32 devices (6 GPUs)` where GPUs are divided or shared."""
+    if analysis.physical == analysis.capacity:
+        return counted(analysis.capacity, "GPU")
+    return f"{counted(analysis.capacity, 'device')} ({or_unknown(analysis.physical)} GPUs)"
 
 
 def _fills(nodes: Sequence[NodeFill]) -> Table:

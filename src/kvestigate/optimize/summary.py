@@ -24,13 +24,15 @@ class Recoverable:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All values except `allocated` and `capacity` are of GPUs that report their utilization."""
+    """Of all GPUs of the fleet, as far as they report a value."""
 
     allocated: int
     capacity: int
     reporting: int
-    """GPUs."""
+    """GPUs that report their utilization; those with MIG do not."""
     reporting_nodes: int
+    measured: int
+    """GPUs that answered at all."""
     mean_utilization: float | None
     memory_mib: float
     memory_total_mib: float
@@ -45,7 +47,7 @@ class Summary:
 
 
 def summarize(nodes: Sequence[NodeWindow]) -> Summary:
-    gpus = [gpu for node in nodes for gpu in node.gpus if gpu.reporting]
+    gpus = [gpu for node in nodes for gpu in node.gpus]
     tally = Counter(gpu.activity for gpu in gpus)
     verdicts = Counter(node.verdict for node in nodes)
     ready = Counter(node.readiness for node in nodes)
@@ -53,8 +55,9 @@ def summarize(nodes: Sequence[NodeWindow]) -> Summary:
     return Summary(
         allocated=sum(node.stated for node in nodes),
         capacity=sum(node.capacity for node in nodes),
-        reporting=len(gpus),
+        reporting=sum(gpu.reporting for gpu in gpus),
         reporting_nodes=sum(any(gpu.reporting for gpu in node.gpus) for node in nodes),
+        measured=len(gpus),
         mean_utilization=fmean(means) if means else None,
         memory_mib=sum(gpu.memory_mib for gpu in gpus),
         memory_total_mib=sum(gpu.memory_total_mib for gpu in gpus),

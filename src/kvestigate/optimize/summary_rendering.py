@@ -28,10 +28,11 @@ def summary_facts(summary: Summary) -> Facts:
                 "compute",
                 f"mean SM util {summary.mean_utilization:.1f}% (idle headroom ~{idle:.1f}%)",
             ),
-            ("memory", _memory(summary)),
-            ("power", _power(power)),
-            ("activity tally (per GPU)", _counts(summary.activity)),
         ]
+    if summary.measured:
+        pairs += [("memory", _memory(summary)), ("power", _power(power))]
+    if summary.activity:
+        pairs.append(("activity tally (per GPU)", _counts(summary.activity)))
     if power.per_gpu is not None:
         pairs.append(("power per GPU (W)", _spread(power.per_gpu)))
     if power.temperature is not None:

@@ -59,7 +59,7 @@ def _unpredictable(pod: Pod, situation: Situation) -> str:
     if spec.scheduler_name not in _DEFAULT_SCHEDULER:
         return f"scheduler {spec.scheduler_name} places it, whose rules are unknown"
     if spec.resource_claims:
-        return "it uses ResourceClaims, which plans do not count yet"
+        return "it uses ResourceClaims, and which devices a new claim would get is unknown"
     if any(volume.ephemeral is not None for volume in spec.volumes):
         return "it uses an ephemeral volume, and where a new one can be made is unknown"
     if any(tolerates(toleration, _CORDONED) for toleration in spec.tolerations):

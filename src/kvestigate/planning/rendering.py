@@ -11,6 +11,7 @@ from kvestigate.planning.plan import NodeRow, Plan
 from kvestigate.planning.strategies import STRATEGIES
 from kvestigate.render.blocks import Block, Cell, Column, Field, Table, Tone, table, text
 from kvestigate.render.human import cores, counted, size
+from kvestigate.snapshot.gpus import MIG_PREFIX, vendor_of
 
 _SHOWN = 50
 """Nodes shown in a table; the JSON has all."""
@@ -26,7 +27,7 @@ def plan_blocks(plan: Plan) -> Sequence[Block]:
             text(plan.problem),
             *(text(way) for way in plan.ways_out),
             *notes,
-            _free(plan.nodes),
+            _free(plan.nodes, _gpu_resource(plan)),
         ]
     return [text(f"{demand}: fits", Tone.GOOD), *notes, _comparison(plan), _placements(plan)]
 
@@ -64,20 +65,27 @@ def _placements(plan: Plan) -> Table:
     return Table(columns, rows)
 
 
-def _free(nodes: Sequence[NodeRow]) -> Table:
+def _gpu_resource(plan: Plan) -> str:
+    """The GPU resource that the demand names; GPUs of any kind if it names none."""
+    return next((name for name in plan.need if vendor_of(name)), GPU)
+
+
+def _free(nodes: Sequence[NodeRow], gpus: str) -> Table:
+    """`gpus` is the resource whose free amount is shown: the one that decides what fits."""
+    partition = gpus.startswith(MIG_PREFIX)
     columns = (
         Column("node"),
-        Column("free gpus", number=True),
+        Column(f"free {gpus.removeprefix(MIG_PREFIX)}" if partition else "free gpus", number=True),
         Column("free cpu", number=True),
         Column("free memory", number=True),
         Column("fits", number=True),
         Column("not usable because"),
     )
-    ordered = sorted(nodes, key=lambda row: (bool(row.barred), -row.free.get(GPU, 0), row.name))
+    ordered = sorted(nodes, key=lambda row: (bool(row.barred), -row.free.get(gpus, 0), row.name))
     rows: list[list[str | Cell]] = [
         [
             row.name,
-            str(row.free.get(GPU, 0)),
+            str(row.free.get(gpus, 0)),
             cores(row.free.get(CPU, 0) / 1000),
             size(row.free.get(MEMORY, 0)),
             str(row.slots),

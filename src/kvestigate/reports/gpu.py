@@ -6,71 +6,62 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvestigate.render.blocks import Block, Cell, Field, Table, Tone, table, text
-from kvestigate.render.human import counted, size
+from kvestigate.render.human import counted, or_unknown, size
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.capacity import requested
-from kvestigate.snapshot.gpus import (
-    Consumer,
-    Device,
-    NodeGpus,
-    at_work,
-    consumers,
-    devices,
-    nodes_with_gpus,
-)
+from kvestigate.snapshot.gpus import Consumer, at_work
+from kvestigate.snapshot.ledger.build import NEEDS, ledger
+from kvestigate.snapshot.ledger.claimable import others_of
+from kvestigate.snapshot.ledger.model import Count, Device, NodeGpus, Right
 from kvestigate.snapshot.model import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class GpuReport:
-    """None is unknown: the nodes or the pods could not be listed."""
+    """None is unknown: nodes, pods, ResourceSlices or ResourceClaims could not be listed."""
 
     allocatable: int | None
+    """Whole GPUs that are offered; divided and shared ones are not in it."""
     requested: int | None
-    """By pods that are on a node."""
+    """Whole GPUs that pods on a node hold, by request or by claim."""
     waiting: int | None
-    """Requested by pods that are not scheduled."""
+    """Whole GPUs requested by pods that are not scheduled."""
     nodes: tuple[NodeGpus, ...] | None
     consumers: tuple[Consumer, ...] | None
-    devices: tuple[Device, ...] = ()
-    """The GPUs whose uuid is known."""
+    devices: tuple[Device, ...] | None = ()
+    """The GPUs and partitions that something tells apart."""
     at_work: int | None = None
-    """GPUs with a utilization of 1 % or more; None if no utilization is known."""
-    not_counted: dict[str, int] | None = None
-    """Driver -> devices of ResourceSlices, which none of the other figures count."""
+    """GPUs and partitions with a utilization of 1 % or more; None if no utilization is known."""
+    physical: int | None = None
+    """Physical GPUs, however they are offered."""
+    partitions: Count | None = None
+    """MIG instances and the like."""
+    shares: Count | None = None
+    """Replicas of GPUs that containers share."""
+    waiting_partitions: int | None = None
+    other_devices: dict[str, int] | None = None
+    """Driver -> devices of ResourceSlices that are no GPUs; None if they could not be listed."""
 
 
 def collect(snapshot: Snapshot) -> GpuReport:
-    nodes_known, pods_known = snapshot.knows(listings.NODES), snapshot.knows(listings.PODS)
-    nodes = snapshot.of(listings.NODES)
-    offered = nodes_with_gpus(nodes, snapshot.derived(requested) if pods_known else None)
-    users = consumers(snapshot.of(listings.PODS))
-    known = devices(nodes, snapshot.of(listings.GPU_READINGS))
-    taken = sum(sum((node.requested or {}).values()) for node in offered)
-    return GpuReport(
-        allocatable=sum(sum(node.allocatable.values()) for node in offered)
-        if nodes_known
-        else None,
-        requested=taken if nodes_known and pods_known else None,
-        waiting=sum(user.amount for user in users if not user.node) if pods_known else None,
-        nodes=offered if nodes_known else None,
-        consumers=users if pods_known else None,
-        devices=known,
-        at_work=_at_work(known),
-        not_counted=_not_counted(snapshot),
-    )
-
-
-def _not_counted(snapshot: Snapshot) -> dict[str, int] | None:
+    book = snapshot.derived(ledger)
     slices = snapshot.known(listings.DEVICE_SLICES)
-    if slices is None:
-        return None
-    devices: dict[str, int] = {}
-    for piece in slices:
-        driver = piece.spec.driver
-        devices[driver] = devices.get(driver, 0) + len(piece.spec.devices)
-    return devices
+    complete = book.nodes is not None and slices is not None
+    waiting = book.waiting
+    return GpuReport(
+        allocatable=book.whole.offered if complete else None,
+        requested=book.whole.allocated if complete else None,
+        waiting=None if waiting is None else waiting.whole,
+        nodes=book.nodes,
+        consumers=book.consumers,
+        devices=book.devices if book.devices or slices is not None else None,
+        at_work=_at_work(book.devices),
+        physical=book.physical,
+        partitions=book.partitions if complete else None,
+        shares=book.shares if complete else None,
+        waiting_partitions=None if waiting is None else waiting.partitions,
+        other_devices=None if slices is None else others_of(slices),
+    )
 
 
 def _at_work(known: Sequence[Device]) -> int | None:
@@ -79,14 +70,9 @@ def _at_work(known: Sequence[Device]) -> int | None:
 
 
 def render(report: GpuReport) -> Sequence[Block]:
-    uncounted = [
-        text(f"Not counted: {counted(devices, 'device')} in ResourceSlices of {driver}", Tone.WARN)
-        for driver, devices in sorted((report.not_counted or {}).items())
-    ]
+    blocks: list[Block] = [text(totals(report)), *_notes(report)]
     if report.nodes == () and report.consumers == ():
-        none = "no GPUs: no node has allocatable GPUs, and no container requests any"
-        return [text(none), *uncounted]
-    blocks: list[Block] = [text(_totals(report)), *uncounted]
+        return blocks
     if report.nodes is not None:
         blocks.append(_nodes(report.nodes))
     if report.consumers is not None:
@@ -96,25 +82,80 @@ def render(report: GpuReport) -> Sequence[Block]:
     return blocks
 
 
-def _totals(report: GpuReport) -> str:
-    offered, taken = report.allocatable, report.requested
-    if offered is None:
-        totals = "GPUs: unknown (nodes could not be listed)"
-    elif taken is None:
-        totals = f"{offered} GPUs; allocated: unknown (pods could not be listed)"
-    else:
-        totals = f"{taken} of {offered} GPUs allocated, {offered - taken} free"
-    if report.waiting:
-        totals += f", {report.waiting} requested by pending pods"
-    return totals if report.at_work is None else f"{totals}; {report.at_work} busy"
+def totals(report: GpuReport) -> str:
+    """`48 of 64 GPUs allocated, 16 free`, with partitions and shares beside whole GPUs."""
+    if report.nodes is None:
+        return "GPUs: unknown (nodes could not be listed)"
+    whole, partitions, shares = (
+        sum((getattr(node, form) for node in report.nodes), Count())
+        for form in ("whole", "partitions", "shares")
+    )
+    divided = bool(_any(partitions) or _any(shares))
+    if not divided and not _any(whole):
+        if not report.nodes and not report.consumers and report.other_devices is None:
+            return "GPUs: unknown (resourceslices could not be listed)"
+        if not report.nodes and not report.consumers and report.physical == 0:
+            return "no GPUs: no node has allocatable GPUs, and no container requests any"
+    parts = []
+    if not divided or _any(whole):
+        noun = "whole GPU" if divided else "GPU"
+        parts.append(_allocated_of(whole, noun, report) + _asked(report.waiting))
+    if _any(partitions):
+        parts.append(
+            _allocated_of(partitions, "partition", report) + _asked(report.waiting_partitions)
+        )
+    if _any(shares):
+        parts.append(_allocated_of(shares, "share", report))
+    sentence = "; ".join(parts)
+    if divided:
+        known = "unknown number of" if report.physical is None else str(report.physical)
+        sentence = f"{known} GPUs: {sentence}"
+    return sentence if report.at_work is None else f"{sentence}; {report.at_work} busy"
+
+
+def _any(count: Count) -> bool:
+    return bool(count.offered or count.allocated)
+
+
+def _asked(waiting: int | None) -> str:
+    return f", {waiting} requested by pending pods" if waiting else ""
+
+
+def _allocated_of(count: Count, noun: str, report: GpuReport) -> str:
+    if count.allocated is None:
+        unread = "pods" if report.consumers is None else "resourceclaims"
+        return f"{counted(count.offered, noun)}; allocated: unknown ({unread} could not be listed)"
+    return f"{count.allocated} of {counted(count.offered, noun)} allocated, {count.free} free"
+
+
+def _notes(report: GpuReport) -> list[Block]:
+    """What the totals leave out, and why."""
+    notes: list[Block] = []
+    if report.nodes and report.other_devices is None:
+        why = "GPUs of ResourceSlices: unknown (resourceslices could not be listed)"
+        notes.append(text(why, Tone.WARN))
+    notes += [
+        text(
+            f"GPUs of {node.node}: unknown (it offers partitions, and neither its labels nor a "
+            "GPU exporter say of how many GPUs)",
+            Tone.WARN,
+        )
+        for node in report.nodes or ()
+        if node.count is None
+    ]
+    notes += [
+        text(f"{counted(devices, 'device')} of {driver}: no GPUs, not counted", Tone.DIM)
+        for driver, devices in sorted((report.other_devices or {}).items())
+    ]
+    return notes
 
 
 def _nodes(nodes: Sequence[NodeGpus]) -> Table:
     return table(
         nodes,
-        Field("node", lambda row: row.node),
+        Field("node", lambda row: row.node or "(no node)"),
         Field("model", lambda row: row.model or row.vendor),
-        Field("count", lambda row: str(row.count), number=True),
+        Field("count", lambda row: or_unknown(row.count), number=True),
         Field("memory", _memory, number=True),
         Field("driver", lambda row: row.driver or "-"),
         Field("cuda", lambda row: row.cuda or "-"),
@@ -130,11 +171,13 @@ def _memory(node: NodeGpus) -> str:
 
 
 def _allocated(node: NodeGpus) -> str | Cell:
-    offered = sum(node.allocatable.values())
-    if node.requested is None:
-        return f"unknown/{offered}"
-    used = sum(node.requested.values())
-    return Cell(f"{used}/{offered}", Tone.WARN if used >= offered else Tone.PLAIN)
+    forms = [(node.whole, ""), (node.partitions, " parts"), (node.shares, " shares")]
+    shown = [(count, unit) for count, unit in forms if _any(count)] or forms[:1]
+    words = ", ".join(
+        f"{or_unknown(count.allocated)}/{count.offered}{unit}" for count, unit in shown
+    )
+    full = all(count.allocated is not None and not (count.free or 0) > 0 for count, _ in shown)
+    return Cell(words, Tone.WARN if full else Tone.PLAIN)
 
 
 def _mig(node: NodeGpus) -> str:
@@ -160,9 +203,10 @@ def _consumers(users: Sequence[Consumer]) -> Table:
 def _devices(devices: Sequence[Device]) -> Table:
     return table(
         devices,
-        Field("node", lambda row: row.node),
-        Field("gpu", lambda row: row.index, number=True),
+        Field("node", lambda row: row.node or "(no node)"),
+        Field("gpu", lambda row: row.index or "-", number=True),
         Field("uuid", lambda row: row.uuid),
+        Field("part", lambda row: row.profile or "-"),
         Field(
             "utilization",
             lambda row: "-" if row.utilization is None else f"{row.utilization:.0f}%",
@@ -175,14 +219,24 @@ def _devices(devices: Sequence[Device]) -> Table:
             ),
             number=True,
         ),
-        Field("used by", lambda row: "-" if row.user is None else row.user or "(not allocated)"),
+        Field("used by", _user),
     )
+
+
+def _user(device: Device) -> str:
+    if device.user is None:
+        return "-"
+    if device.claims and device.user:
+        return f"{device.user} (claim {', '.join(device.claims)})"
+    if device.right is Right.NONE:
+        return "(a process without a pod)"
+    return device.user or "(not allocated)"
 
 
 REPORT = Report(
     name="gpu",
     summary="GPU model, memory, driver, MIG and allocation per node, and the pods that hold GPUs.",
-    needs=(listings.NODES, listings.PODS, listings.GPU_READINGS, listings.DEVICE_SLICES),
+    needs=NEEDS,
     collect=collect,
     render=render,
 )

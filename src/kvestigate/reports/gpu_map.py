@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from kvestigate.render.human import size
+from kvestigate.render.human import or_unknown, size
 from kvestigate.reports.gpu import GpuReport
-from kvestigate.snapshot.gpus import Device, NodeGpus, at_work, occupied
+from kvestigate.snapshot.gpus import at_work, occupied
+from kvestigate.snapshot.ledger.model import Device, NodeGpus
 
 _SQUARE = 14
 _LEGEND = (
@@ -20,7 +21,7 @@ _LEGEND = (
 
 def gpu_map(report: GpuReport) -> str:
     measured: dict[str, list[Device]] = {}
-    for device in report.devices:
+    for device in report.devices or ():
         if device.utilization is not None:
             measured.setdefault(device.node, []).append(device)
     body = "".join(
@@ -33,8 +34,9 @@ def gpu_map(report: GpuReport) -> str:
 
 
 def _row(node: NodeGpus, devices: Sequence[Device]) -> str:
-    offered, taken = sum(node.allocatable.values()), sum((node.requested or {}).values())
-    label = f"{taken} of {offered} allocated"
+    total = node.whole + node.partitions + node.shares
+    offered, taken = total.offered, total.allocated or 0
+    label = f"{or_unknown(total.allocated)} of {offered} allocated"
     if not devices:
         kinds = [("used" if index < taken else "free", "") for index in range(offered)]
         return _squares(kinds, label)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
+from kvestigate.kube.requests import CPU, MEMORY, PODS
 from kvestigate.kube.views.core import Node
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
 from kvestigate.render.human import cores, or_unknown, size
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import NodeCapacity, capacities, requested
-from kvestigate.snapshot.gpus import gpus_only
+from kvestigate.snapshot.ledger.build import COUNTS, ledger
+from kvestigate.snapshot.ledger.model import NONE, Count
 from kvestigate.snapshot.model import Snapshot
 
 _TIGHT = 0.9
@@ -43,9 +44,12 @@ class NodeRow:
     cpu_millis: Share
     memory_bytes: Share
     gpus: Share
+    """Whole GPUs, of device plugins and of ResourceSlices."""
     pods: Share
     address: str = ""
     """The internal IP; empty if the node reports none."""
+    partitions: Share = Share(0, 0)
+    """MIG instances and the like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,9 @@ class NodesReport:
 
 
 _UNKNOWN = Share(None, None)
-_NOTHING_KNOWN = NodeRow("total", None, None, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN)
+_NOTHING_KNOWN = NodeRow(
+    "total", None, None, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, partitions=_UNKNOWN
+)
 
 
 def collect(snapshot: Snapshot) -> NodesReport:
@@ -66,7 +72,13 @@ def collect(snapshot: Snapshot) -> NodesReport:
     nodes, pods_known = snapshot.of(listings.NODES), snapshot.knows(listings.PODS)
     addresses = {node.metadata.name: _address(node) for node in nodes}
     capacity = sorted(capacities(nodes, snapshot.derived(requested)), key=lambda node: node.name)
-    rows = tuple(_row(node, addresses[node.name], pods_known) for node in capacity)
+    book = snapshot.derived(ledger)
+    gpus = {row.node: (row.whole, row.partitions) for row in book.nodes or ()}
+    others = (NONE, NONE) if book.slices_known else None
+    rows = tuple(
+        _row(node, addresses[node.name], gpus.get(node.name, others), pods_known)
+        for node in capacity
+    )
     return NodesReport(rows, _total(rows))
 
 
@@ -75,12 +87,16 @@ def _address(node: Node) -> str:
     return next((address.address for address in addresses if address.type == "InternalIP"), "")
 
 
-def _row(node: NodeCapacity, address: str, pods_known: bool) -> NodeRow:
-    def share(requested: int, allocatable: int) -> Share:
-        return Share(requested if pods_known else None, allocatable)
+def _row(
+    node: NodeCapacity, address: str, gpus: tuple[Count, Count] | None, pods_known: bool
+) -> NodeRow:
+    """`gpus` are the node's whole GPUs and partitions; None if unknown."""
 
     def of(resource: str) -> Share:
-        return share(node.requested.get(resource, 0), node.allocatable.get(resource, 0))
+        requested = node.requested.get(resource, 0) if pods_known else None
+        return Share(requested, node.allocatable.get(resource, 0))
+
+    whole, partitions = map(_share, gpus) if gpus else (_UNKNOWN, _UNKNOWN)
 
     return NodeRow(
         name=node.name,
@@ -88,14 +104,15 @@ def _row(node: NodeCapacity, address: str, pods_known: bool) -> NodeRow:
         schedulable=node.schedulable,
         cpu_millis=of(CPU),
         memory_bytes=of(MEMORY),
-        gpus=share(_gpus(node.requested), _gpus(node.allocatable)),
+        gpus=whole,
         pods=of(PODS),
         address=address,
+        partitions=partitions,
     )
 
 
-def _gpus(amounts: Amounts) -> int:
-    return sum(gpus_only(amounts).values())
+def _share(count: Count) -> Share:
+    return Share(count.allocated, count.offered)
 
 
 def _total(rows: Sequence[NodeRow]) -> NodeRow:
@@ -107,6 +124,7 @@ def _total(rows: Sequence[NodeRow]) -> NodeRow:
         memory_bytes=_sum(row.memory_bytes for row in rows),
         gpus=_sum(row.gpus for row in rows),
         pods=_sum(row.pods for row in rows),
+        partitions=_sum(row.partitions for row in rows),
     )
 
 
@@ -153,9 +171,18 @@ def _cells(row: NodeRow, status: str | Cell) -> list[str | Cell]:
         status,
         _shown(row.cpu_millis, lambda millis: cores(millis / 1000)),
         _shown(row.memory_bytes, size),
-        _shown(row.gpus, str) if row.gpus.allocatable else "-",
+        _gpus(row),
         f"{or_unknown(pods.requested)}/{or_unknown(pods.allocatable)}",
     ]
+
+
+def _gpus(row: NodeRow) -> str | Cell:
+    if row.partitions.allocatable:
+        parts = f"{or_unknown(row.partitions.requested)} / {row.partitions.allocatable} parts"
+        if not row.gpus.allocatable:
+            return parts
+        return f"{or_unknown(row.gpus.requested)} / {row.gpus.allocatable}, {parts}"
+    return "-" if row.gpus.allocatable == 0 else _shown(row.gpus, str)
 
 
 def _shown(share: Share, unit: Callable[[int], str]) -> Cell:
@@ -175,7 +202,7 @@ def _status(row: NodeRow) -> Cell:
 REPORT = Report(
     name="nodes",
     summary="Capacity and requests per node, and the cluster's totals.",
-    needs=(listings.NODES, listings.PODS),
+    needs=COUNTS,
     collect=collect,
     render=render,
 )

@@ -9,7 +9,6 @@ import msgspec
 from msgspec import field
 
 from kvestigate.kube.views.meta import Condition, LabelSelector, View
-from kvestigate.kube.views.pods import Presence
 from kvestigate.snapshot.meta import WrittenMeta
 
 
@@ -143,19 +142,6 @@ class DefinitionSpec(View, frozen=True):
     names: DefinitionNames = DefinitionNames()
     versions: tuple[DefinitionVersion, ...] = ()
     conversion: Conversion = Conversion()
-
-
-class DeviceSliceSpec(View, frozen=True):
-    driver: str = ""
-    node_name: str = ""
-    devices: tuple[Presence, ...] = ()
-
-
-class DeviceSlice(View, frozen=True):
-    """A ResourceSlice: devices that claims, not resource names, are allocated from."""
-
-    metadata: WrittenMeta = WrittenMeta()
-    spec: DeviceSliceSpec = DeviceSliceSpec()
 
 
 class Definition(View, frozen=True):

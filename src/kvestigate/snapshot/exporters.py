@@ -26,6 +26,7 @@ ACTIVITY = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 """The share of busy time of a MIG instance; `UTILIZATION` is only of whole GPUs."""
 MEMORY = "DCGM_FI_DEV_FB_USED"
 _INSTANCE = "GPU_I_ID"
+_PROFILE = "GPU_I_PROFILE"
 _TOGETHER = 16
 _PATIENCE = 5.0
 
@@ -45,6 +46,9 @@ class GpuReading:
     container: str
     memory_used_mib: float | None = None
     """None if unknown."""
+    profile: str = ""
+    """Of a MIG instance: `1g.10gb`."""
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,8 @@ def readings(exposed: bytes, node: str) -> Iterator[GpuReading]:
             namespace=labels.get("namespace", ""),
             pod=labels.get("pod", ""),
             container=labels.get("container", ""),
+            profile=labels.get(_PROFILE, ""),
+            model=labels.get("modelName", ""),
         )
 
 

@@ -6,8 +6,9 @@ from typing import TypeVar
 
 from kvestigate.kube import builtins
 from kvestigate.kube.views import core, metrics, network, storage
+from kvestigate.kube.views.devices import DeviceClass
 from kvestigate.snapshot import administration as rules
-from kvestigate.snapshot import objects, workloads
+from kvestigate.snapshot import device_kinds, objects, workloads
 from kvestigate.snapshot.condensing import PodCondenser
 from kvestigate.snapshot.exporters import GpuExporters
 from kvestigate.snapshot.meta import Named
@@ -59,9 +60,10 @@ CONFIG_MAPS = _names("configmaps")
 SECRETS = _names("secrets")
 TLS_SECRETS = _of("secrets", objects.TlsSecret, "type=kubernetes.io/tls")
 SERVICE_ACCOUNTS = _names("serviceaccounts")
-RESOURCE_CLAIMS = _names("resourceclaims")
+RESOURCE_CLAIMS = _of("resourceclaims", device_kinds.DeviceClaim)
 RESOURCE_CLAIM_TEMPLATES = _names("resourceclaimtemplates")
-DEVICE_SLICES = _of("resourceslices", rules.DeviceSlice)
+DEVICE_CLASSES = _of("deviceclasses", DeviceClass)
+DEVICE_SLICES = _of("resourceslices", device_kinds.DeviceSlice)
 
 QUOTAS = _of("resourcequotas", rules.ResourceQuota)
 LIMIT_RANGES = _of("limitranges", rules.LimitRange)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from kvestigate.health.cluster import Cluster, subject_of
-from kvestigate.health.model import Fault, Profile, Subject
+from kvestigate.health.model import Fault, Subject
 from kvestigate.health.rule import rule
 from kvestigate.kube.eligibility import untolerated
 from kvestigate.kube.requests import amounts, requests_of
@@ -252,32 +252,9 @@ def _scattered(pod: Pod, resource: str, amount: int, free: Mapping[str, int]) ->
     )
 
 
-@rule(
-    "gpu-not-counted",
-    "Devices are offered by ResourceSlices, which the GPU figures do not count.",
-    listings.DEVICE_SLICES,
-    profile=Profile.COST,
-    strict=True,
-)
-def not_counted(cluster: Cluster) -> Iterator[Fault]:
-    devices: dict[str, int] = {}
-    for piece in cluster.of(listings.DEVICE_SLICES):
-        devices[piece.spec.driver] = devices.get(piece.spec.driver, 0) + len(piece.spec.devices)
-    for driver, count in sorted(devices.items()):
-        yield Fault(
-            severity=Severity.INFO,
-            subject=Subject("DeviceDriver", driver),
-            evidence=f"{counted(count, 'device')} in ResourceSlices, which are not counted as "
-            "GPUs yet.",
-            why="The GPU figures leave these devices and their claims out.",
-            command="kubectl get resourceslices,resourceclaims -A",
-        )
-
-
 RULES = (
     lost,
     plugins_without_pods,
     without_request,
     scattered,
-    not_counted,
 )

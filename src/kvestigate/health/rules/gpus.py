@@ -15,7 +15,8 @@ from kvestigate.render.severity import Severity
 from kvestigate.reports import gpu
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.exporters import GpuReading
-from kvestigate.snapshot.gpus import at_work, gpu_requests, node_gpus, occupied
+from kvestigate.snapshot.gpus import at_work, gpu_requests, occupied
+from kvestigate.snapshot.ledger.hosts import node_gpus
 
 _IDLE_MILLIS = 10
 """A program that feeds a GPU uses more CPU than this."""
