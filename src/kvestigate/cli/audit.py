@@ -82,6 +82,12 @@ fail_on_option = click.option(
     help="Show every fault as a finding of its own, also those that follow from another.",
 )
 @click.option(
+    "--prices",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Prices of GPUs and power instead of the default ones: a YAML file.",
+)
+@click.option(
     "--sarif",
     "sarif_path",
     metavar="PATH",
@@ -138,6 +144,7 @@ async def audit(
     slack: str | None,
     profiles: tuple[str, ...],
     every_fault: bool,
+    prices: Path | None,
     no_logs: bool,
 ) -> int:
     """Show every report of the cluster, and the problems found.
@@ -153,10 +160,17 @@ async def audit(
     """
     from kvestigate.health.audit import AuditOptions, accept
     from kvestigate.health.rendering import aimed, audit_blocks
+    from kvestigate.snapshot.price_files import load_prices
 
     known, accepted = _baseline(baseline), _waivers(waivers)
     options = run.options
-    wanted = AuditOptions(not no_logs, options.namespace, _profiles(profiles), every_fault)
+    wanted = AuditOptions(
+        not no_logs,
+        options.namespace,
+        _profiles(profiles),
+        every_fault,
+        None if prices is None else load_prices(prices),
+    )
     if watch:
         _check_watch(json_path, sarif_path, junit_path, html_path, fail_on)
 

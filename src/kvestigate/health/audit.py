@@ -25,6 +25,7 @@ from kvestigate.kube.views.pods import CondensedContainerStatus
 from kvestigate.reports.registry import REPORTS
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.gaps import Gap
+from kvestigate.snapshot.ledger.prices import DEFAULT, Prices
 from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.pods import Pod
 from kvestigate.snapshot.source import Progress, Source
@@ -57,6 +58,8 @@ class AuditOptions:
     """Check only the rules of these, with their advice; empty: all rules, without advice."""
     every_fault: bool = False
     """Each fault as a finding of its own, also those that follow from another."""
+    prices: Prices | None = None
+    """What an hour of a GPU costs; None: default list prices."""
 
 
 _DEFAULTS = AuditOptions()
@@ -96,6 +99,7 @@ async def collect(access: Access, options: AuditOptions, progress: Progress | No
             await require_namespace(api, options.namespace)
         needs = sources_of(chosen(options.profiles))
         snapshot = await take(api, needs, progress, namespace=options.namespace)
+        snapshot = replace(snapshot, prices=options.prices or DEFAULT)
         if options.logs:
             snapshot = await with_log_lines(api, snapshot)
     return examine(snapshot, str(access.server), options)

@@ -30,6 +30,8 @@ from kvestigate.optimize.probe import Probe, ProbeOptions, probe
 from kvestigate.optimize.probe_rendering import probe_blocks
 from kvestigate.optimize.rendering import analysis_blocks, application_blocks, plan_blocks
 from kvestigate.optimize.steps import KEPT
+from kvestigate.optimize.waste import Waste, WasteOptions, waste
+from kvestigate.optimize.waste_rendering import waste_blocks
 from kvestigate.render.blocks import Block
 from kvestigate.snapshot import scheduling
 
@@ -67,6 +69,10 @@ async def _fleet(context: Context, source: FleetSource) -> Fleet:
 
 async def _probe(context: Context, options: ProbeOptions) -> Probe:
     return await probe(context.access, options, context.via, context.progress)
+
+
+async def _waste(context: Context, options: WasteOptions) -> Waste:
+    return await waste(context.access, options, context.progress)
 
 
 def _analysis(options: AnalyzeOptions, analysis: Fragmentation) -> Sequence[Block]:
@@ -146,6 +152,28 @@ PROBE: Operation[ProbeOptions, Probe] = Operation(
     counts=True,
     json_file=True,
     render=probe_blocks,
+)
+
+WASTE: Operation[WasteOptions, Waste] = Operation(
+    name="optimize.waste",
+    summary="Show who holds GPUs for nothing, since when, and what that costs a month.",
+    description=(
+        "Utilization comes from the GPU exporter; of GPUs that no exporter measures it is unknown. "
+        "A MIG instance costs its share of the GPU. Without --prices, a dated table of list prices "
+        "is used. Changes nothing."
+    ),
+    examples=(
+        "kvestigate optimize waste",
+        "kvestigate optimize waste --by team --prices prices.yaml",
+    ),
+    input=WasteOptions,
+    output=Waste,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    handler=_waste,
+    counts=True,
+    json_file=True,
+    render=waste_blocks,
 )
 
 APPLY: Operation[ApplyOptions, Application] = Operation(

@@ -16,10 +16,13 @@ from kvestigate.node_access.model import NodeAccess
 from kvestigate.node_access.reach import Host, Hosts, reach
 from kvestigate.operation import GROUP, duration, param
 from kvestigate.optimize.activity import NodeWindow, node_window
+from kvestigate.optimize.bill import Bill, bill
 from kvestigate.optimize.collect import FleetSource, read
 from kvestigate.optimize.model import Fleet
 from kvestigate.optimize.smi import COMMAND, Reading, readings
 from kvestigate.optimize.summary import Summary, summarize
+from kvestigate.snapshot.ledger.prices import DEFAULT, Prices
+from kvestigate.snapshot.price_files import HELP, load_prices
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.optimize.probe/v1"
@@ -49,6 +52,7 @@ class ProbeOptions:
     interval: Annotated[
         float, duration("Time between samples; a number without a unit is seconds.")
     ] = 1.0
+    prices: Annotated[Prices, param(HELP, metavar="FILE", parse=load_prices)] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +72,7 @@ class Probe:
     seconds: float
     """From the first round to the last."""
     summary: Summary
+    bill: Bill
     nodes: tuple[NodeWindow, ...]
 
 
@@ -110,6 +115,9 @@ async def probe(
         interval=options.interval,
         seconds=latest - began,
         summary=summarize(nodes),
+        bill=bill(
+            nodes, {node.name: node.model for node in fleet.nodes}, options.prices or DEFAULT
+        ),
         nodes=nodes,
     )
 

@@ -55,7 +55,32 @@ def probe_blocks(probe: Probe) -> Sequence[Block]:
         *_reserved(probe),
         *_ghosts(probe),
         *forecast_blocks(probe.summary.power),
+        *_money(probe),
     ]
+
+
+def _money(probe: Probe) -> Sequence[Block]:
+    bill = probe.bill
+    if not bill.total.gpus:
+        return []
+    sample = "1 sample" if probe.samples == 1 else f"{probe.samples} samples"
+    rows = [*bill.by_activity.items(), ("all", bill.total)]
+    blocks: list[Block] = [
+        text(f"money a month, if the GPUs go on like this ({sample})", Tone.STRONG),
+        table(
+            rows,
+            Field("activity", lambda row: row[0]),
+            Field("GPUs", lambda row: f"{row[1].gpus:g}", number=True),
+            Field("a month", lambda row: f"{row[1].month:,.0f} {bill.currency}", number=True),
+        ),
+    ]
+    if bill.power:
+        blocks.append(text(f"power: {bill.power:,.0f} {bill.currency} a month as measured"))
+    blocks.append(text(f"by {bill.prices}; --prices FILE has yours", Tone.DIM))
+    blocks += [
+        text(f"no price for model {model or '(unknown)'}", Tone.WARN) for model in bill.unpriced
+    ]
+    return blocks
 
 
 def _rules(probe: Probe) -> Facts:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from kvestigate.errors import UsageError, nearest
-from kvestigate.reports import gpu, metrics, network, nodes, storage, workloads
+from kvestigate.reports import cost, gpu, metrics, network, nodes, storage, workloads
 from kvestigate.reports.model import Report
 
 REPORTS: tuple[Report, ...] = (
     nodes.REPORT,
     metrics.REPORT,
     gpu.REPORT,
+    cost.REPORT,
     workloads.REPORT,
     network.REPORT,
     storage.REPORT,

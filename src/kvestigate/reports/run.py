@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -13,6 +13,8 @@ from kvestigate.operation import NAMESPACE, check_namespace, param
 from kvestigate.reports.registry import REPORTS, find
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.gaps import Gap
+from kvestigate.snapshot.ledger.prices import DEFAULT, Prices
+from kvestigate.snapshot.price_files import HELP, load_prices
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.report/v1"
@@ -23,6 +25,9 @@ class RunOptions:
     name: Annotated[str, param("One of the names that `report list` shows.", argument=True)]
     namespace: Annotated[str, NAMESPACE] = ""
     """Read only this namespace and objects without a namespace; empty: all namespaces."""
+    prices: (
+        Annotated[Prices, param(HELP, metavar="FILE", parse=load_prices, operator_only=True)] | None
+    ) = None
 
     def __post_init__(self) -> None:
         check_namespace(self.namespace)
@@ -50,6 +55,7 @@ async def collect(
         if options.namespace:
             await require_namespace(api, options.namespace)
         snapshot = await take(api, report.needs, progress, namespace=options.namespace)
+        snapshot = replace(snapshot, prices=options.prices or DEFAULT)
     return ReportResult(
         captured_at=snapshot.captured_at,
         server=str(access.server),

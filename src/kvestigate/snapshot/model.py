@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, TypeVar, cast
 
 from kvestigate.snapshot.gaps import Gap
+from kvestigate.snapshot.ledger.prices import DEFAULT, Prices
 from kvestigate.snapshot.source import Listing, Source
 
 T = TypeVar("T")
@@ -27,6 +28,8 @@ class Snapshot:
     last_log_lines: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """(namespace, pod, container) -> the last log line of the container's previous run. Empty
     unless a second step of collecting filled it, with `dataclasses.replace`."""
+    prices: Prices = DEFAULT
+    """What figures about money are computed with."""
     _derived: dict[Callable[[Snapshot], Any], Any] = field(default_factory=dict, init=False)
 
     def of(self, source: Source[T]) -> tuple[T, ...]:

@@ -1,0 +1,145 @@
+"""What GPUs cost a month: all of them, the allocated ones and the idle ones. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kvestigate.snapshot.ledger.holdings import Holding
+from kvestigate.snapshot.ledger.model import Ledger
+from kvestigate.snapshot.ledger.prices import HOURS_A_MONTH, Prices
+
+NAMESPACE, WORKLOAD = "namespace", "workload"
+WITHOUT = "(none)"
+"""The group of pods that do not have the label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    gpus: float = 0.0
+    """In GPUs; a partition is a part of one."""
+    month: float = 0.0
+    """Money, for the GPUs whose price is known."""
+
+    def __add__(self, other: Spend) -> Spend:
+        return Spend(self.gpus + other.gpus, self.month + other.month)
+
+
+NOTHING = Spend()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The pods of one namespace, workload or value of a label."""
+
+    name: str
+    pods: int
+    what: dict[str, int]
+    held: Spend
+    idle: Spend
+    unmeasured: Spend
+    """Of pods whose devices were not all measured."""
+    since: datetime | None
+    """When the oldest of its idle pods was created; of all its pods if none is idle."""
+    memory_mib: float
+    """GPU memory that its idle pods have loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    prices: str
+    """`default list prices of 2026-11-01, USD`"""
+    currency: str
+    by: str
+    total: Spend
+    """All physical GPUs, allocated or not."""
+    allocated: Spend
+    idle: Spend
+    unmeasured: Spend
+    unallocated: Spend
+    groups: tuple[Group, ...]
+    """The most expensive idle ones first."""
+    unpriced: dict[str, float] = field(default_factory=dict)
+    """Model -> GPUs whose price is not in the table; no amount of money has them."""
+    unknown: tuple[str, ...] = ()
+    """Nodes whose number of GPUs is unknown, and pods that hold an unknown part of a GPU."""
+
+
+def grouping(by: str) -> Callable[[Holding], str]:
+    """How pods are grouped: by namespace, by workload, or by the value of a label."""
+    if by == NAMESPACE:
+        return lambda held: held.namespace
+    if by == WORKLOAD:
+        return lambda held: f"{held.namespace}/{held.workload}"
+    return lambda held: held.labels.get(by, WITHOUT)
+
+
+def spending(book: Ledger, held: Iterable[Holding], prices: Prices, by: str = WORKLOAD) -> Spending:
+    held = list(held)
+    name_of = grouping(by)
+    members: dict[str, list[Holding]] = {}
+    for holding in held:
+        members.setdefault(name_of(holding), []).append(holding)
+    groups = [_group(name, own, prices) for name, own in members.items()]
+    groups.sort(key=lambda group: (-group.idle.month, -group.held.month, group.name))
+    total, unpriced, unknown = _fleet(book, prices)
+    unknown += [f"pod {one.namespace}/{one.pod}" for one in held if one.gpus is None]
+    allocated = sum((group.held for group in groups), NOTHING)
+    return Spending(
+        prices=prices.source,
+        currency=prices.currency,
+        by=by,
+        total=total,
+        allocated=allocated,
+        idle=sum((group.idle for group in groups), NOTHING),
+        unmeasured=sum((group.unmeasured for group in groups), NOTHING),
+        unallocated=Spend(
+            max(total.gpus - allocated.gpus, 0.0), max(total.month - allocated.month, 0.0)
+        ),
+        groups=tuple(groups),
+        unpriced=unpriced,
+        unknown=tuple(unknown),
+    )
+
+
+def spend_of(gpus: float, model: str, prices: Prices) -> Spend:
+    return Spend(gpus, gpus * (prices.hourly(model) or 0.0) * HOURS_A_MONTH)
+
+
+def _fleet(book: Ledger, prices: Prices) -> tuple[Spend, dict[str, float], list[str]]:
+    total = NOTHING
+    unpriced: dict[str, float] = {}
+    unknown: list[str] = []
+    for node in book.nodes or ():
+        if node.count is None:
+            unknown.append(f"node {node.node}")
+            continue
+        total += spend_of(node.count, node.model, prices)
+        if prices.hourly(node.model) is None:
+            name = node.model or node.vendor
+            unpriced[name] = unpriced.get(name, 0.0) + node.count
+    return total, unpriced, unknown
+
+
+def _group(name: str, members: list[Holding], prices: Prices) -> Group:
+    idle = [one for one in members if one.idle]
+    unmeasured = [one for one in members if one.idle is None]
+    what: dict[str, int] = {}
+    for one in members:
+        for part, count in one.what.items():
+            what[part] = what.get(part, 0) + count
+
+    def spend(some: list[Holding]) -> Spend:
+        return sum((spend_of(one.gpus or 0.0, one.model, prices) for one in some), NOTHING)
+
+    return Group(
+        name=name,
+        pods=len(members),
+        what=what,
+        held=spend(members),
+        idle=spend(idle),
+        unmeasured=spend(unmeasured),
+        since=min((one.since for one in idle or members if one.since), default=None),
+        memory_mib=sum(one.memory_mib or 0.0 for one in idle),
+    )

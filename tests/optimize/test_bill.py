@@ -1,0 +1,36 @@
+"""The bill of a probe, recomputed by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvestigate.optimize.activity import node_window
+from kvestigate.optimize.bill import bill
+from kvestigate.optimize.smi import Reading
+from kvestigate.snapshot.ledger.prices import GpuPrice, PowerPrice, Prices
+from tests.optimize.conftest import node
+
+PRICES = Prices({"H100": GpuPrice(2.0)}, power=PowerPrice(0.25, 1.2))
+
+
+def reading(index: int, utilization: float | None, memory: float) -> Reading:
+    return Reading(index, f"GPU-{index}", utilization, 0.0, memory, 80_000.0, 40.0, 100.0, 700.0)
+
+
+def test_the_money_of_each_activity() -> None:
+    round_ = [reading(0, 95, 9), reading(1, 0, 9000), reading(2, 0, 9), reading(3, None, 9)]
+    found = bill([node_window(node("a", (4,)), [round_], 0.05)], {"a": "NVIDIA-H100"}, PRICES)
+    each = 2.0 * 730.5
+    assert {name: spend.month for name, spend in found.by_activity.items()} == {
+        "saturated": each,
+        "reserved-idle": each,
+        "idle": each,
+        "unknown": each,
+    }
+    assert (found.total.month, found.idle.month) == (4 * each, 2 * each)
+    assert found.power == pytest.approx(0.4 * 730.5 * 0.25 * 1.2)
+
+
+def test_a_model_without_a_price_is_named() -> None:
+    found = bill([node_window(node("a"), [[reading(0, 0, 9)]], 0.05)], {"a": "X1"}, PRICES)
+    assert (found.total.gpus, found.total.month, found.unpriced) == (1, 0, ("X1",))
