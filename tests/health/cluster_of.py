@@ -25,8 +25,12 @@ _ABSENT = (listings.NODE_METRICS, listings.POD_METRICS)
 def cluster_of(objects: Iterable[Object], *, now: datetime = NOW) -> Snapshot:
     """Every kind was read; metrics are not served unless objects of them are given."""
     given = list(objects)
-    known = {source.resource.kind for source in NEEDS if isinstance(source, Listing)}
-    unknown = [one for one in given if one["kind"] not in known]
+    known = {
+        (source.resource.group, source.resource.kind)
+        for source in NEEDS
+        if isinstance(source, Listing)
+    }
+    unknown = [one for one in given if _group_and_kind(one) not in known]
     snapshot = Snapshot(now)
     for source in NEEDS:
         read: list[Any] = []
@@ -42,6 +46,17 @@ def cluster_of(objects: Iterable[Object], *, now: datetime = NOW) -> Snapshot:
             read = unknown
         snapshot.listed[source] = tuple(_as_read(one, source) for one in read)
     return snapshot
+
+
+def _group_and_kind(given: Object) -> tuple[str, str]:
+    """Of an example without apiVersion: the built-in kind of that name."""
+    group, slash, _ = given.get("apiVersion", _group_of(given["kind"])).rpartition("/")
+    return group if slash else "", given["kind"]
+
+
+def _group_of(kind: str) -> str:
+    listed = (source.resource for source in NEEDS if isinstance(source, Listing))
+    return next((one.api_version for one in listed if one.kind == kind), "")
 
 
 def _listed(given: Object, source: Listing[Any]) -> bool:

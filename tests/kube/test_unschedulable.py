@@ -49,7 +49,7 @@ from kvestigate.kube.unschedulable import in_plain_words
             "0/3 nodes are available: 1 node(s) had taint {a: b}, that the pod didn't tolerate, "
             "2 node(s) had volume node affinity conflict.",
             "no node fits: 1 of 3 nodes has the taint a: b, which the pod does not tolerate; "
-            "2 of 3 nodes cannot reach the pod's volume",
+            "2 of 3 nodes cannot reach the pod's volume (volume node affinity)",
         ),
         (
             "0/2 nodes are available: 2 node(s) didn't match pod topology spread constraints "

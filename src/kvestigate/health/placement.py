@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from kvestigate.health.cluster import Cluster, as_selector
+from kvestigate.health.cluster import Cluster, as_selector, claims_of
 from kvestigate.kube.eligibility import untolerated
 from kvestigate.kube.requests import requests_of
 from kvestigate.kube.views.core import Taint
@@ -62,6 +62,8 @@ class Placement:
             yield from self._neighbours(pod)
         if "topology spread" in message:
             yield from self._spread(pod)
+        if "volume node affinity" in message or "PersistentVolume's node" in message:
+            yield from self._volumes(pod)
 
     def _taints(self, pod: Pod) -> Iterator[str]:
         nodes: dict[str, list[str]] = {}
@@ -110,12 +112,12 @@ class Placement:
         for term in near.required if near else ():
             none = "; no such pod exists" if self._nobody(pod, term) else ""
             yield (
-                f"The pod's affinity requires a pod with {_selector(term.label_selector)} in the "
+                f"Its pod affinity requires a pod with {_selector(term.label_selector)} in the "
                 f"same {term.topology_key}{none}."
             )
         for term in far.required if far else ():
             yield (
-                f"The pod's anti-affinity allows no pod with {_selector(term.label_selector)} in "
+                f"Its pod anti-affinity allows no pod with {_selector(term.label_selector)} in "
                 f"the same {term.topology_key}."
             )
 
@@ -136,6 +138,22 @@ class Placement:
             without = [node for node in self._nodes if key not in node.metadata.labels]
             bare = f"; {counted(len(without), 'node')} without this label" if without else ""
             yield f"The pod spreads over {key} with maxSkew {constraint.max_skew}{bare}."
+
+    def _volumes(self, pod: Pod) -> Iterator[str]:
+        """Where the volumes of the pod can be mounted."""
+        for name in claims_of(pod):
+            claim = self._cluster.find(listings.CLAIMS, name, pod.metadata.namespace)
+            bound = claim.spec.volume_name if claim is not None else ""
+            volume = self._cluster.find(listings.VOLUMES, bound) if bound else None
+            affinity = volume.spec.node_affinity if volume is not None else None
+            terms = affinity.required.node_selector_terms if affinity and affinity.required else ()
+            for term in terms[:1]:
+                wanted = ", ".join(map(_required, (*term.match_expressions, *term.match_fields)))
+                offered = "".join(self._instead(one.key) for one in term.match_expressions[:1])
+                yield (
+                    f"PersistentVolume {bound} of claim {name} can only be mounted where "
+                    f"{wanted}{offered}."
+                )
 
     # Amounts
 

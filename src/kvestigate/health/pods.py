@@ -112,6 +112,11 @@ def meaning_of(state: TerminatedState) -> str:
     return _SIGNALS.get(state.signal or state.exit_code - _SIGNALLED, "")
 
 
+def is_seen_by_kubelet(pod: Pod) -> bool:
+    """Whether a kubelet has reported on the pod; only then does the pod have containers."""
+    return pod.status.phase not in ("", "Pending") or bool(pod.status.all_statuses)
+
+
 def has_controller(pod: Pod) -> bool:
     return any(owner.controller for owner in pod.metadata.owner_references)
 

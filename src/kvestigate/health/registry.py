@@ -10,6 +10,7 @@ from kvestigate.health.model import Fault, Finding, Profile
 from kvestigate.health.rule import Rule
 from kvestigate.health.rules import (
     access,
+    admission,
     autoscalers,
     budgets,
     certificates,
@@ -17,8 +18,10 @@ from kvestigate.health.rules import (
     controlplane,
     creating,
     cronjobs,
+    custom,
     deprecated,
     endpoints,
+    exposure,
     extensions,
     gpu_supply,
     gpus,
@@ -41,6 +44,7 @@ from kvestigate.health.rules import (
     storage,
     usage,
     volumes,
+    warnings,
     webhooks,
     wiring,
     workloads,
@@ -53,7 +57,9 @@ RULES: tuple[Rule, ...] = (
     *node_versions.RULES,
     *controlplane.RULES,
     *extensions.RULES,
+    *custom.RULES,
     *webhooks.RULES,
+    *admission.RULES,
     *namespaces.RULES,
     *references.RULES,
     *creating.RULES,
@@ -77,6 +83,7 @@ RULES: tuple[Rule, ...] = (
     *volumes.RULES,
     *storage.RULES,
     *certificates.RULES,
+    *warnings.RULES,
     *usage.RULES,
     *gpus.RULES,
     *gpu_supply.RULES,
@@ -84,6 +91,7 @@ RULES: tuple[Rule, ...] = (
     *access.RULES,
     *podsecurity.RULES,
     *hygiene.RULES,
+    *exposure.RULES,
 )
 
 

@@ -21,7 +21,7 @@ _PART = re.compile(r"^(\d+) (.*)$", re.DOTALL)
 _MEANINGS: tuple[tuple[str, str], ...] = (
     (r"Insufficient cpu", "have too little free CPU"),
     (r"Insufficient memory", "have too little free memory"),
-    (r"Insufficient ephemeral-storage", "have too little free ephemeral storage"),
+    (r"Insufficient ephemeral-storage", "have too little free ephemeral-storage"),
     (r"Insufficient (\S*gpu\S*|\S*/mig-\S*)", "have too few free {what}"),
     (r"Insufficient (\S+)", "have too little free {what}"),
     (r"Too many pods", "run the maximum number of pods"),
@@ -72,7 +72,7 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
     (r"node\(s\) didn't have free ports", "have the pod's host port in use"),
     (
         r"node\(s\) (?:had volume node affinity conflict|didn't match PersistentVolume's node)",
-        "cannot reach the pod's volume",
+        "cannot reach the pod's volume (volume node affinity)",
     ),
     (r"node\(s\) had no available volume zone", "are in another zone than the pod's volume"),
     (
@@ -93,7 +93,10 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
         "cannot be used: another pod uses a ReadWriteOncePod PersistentVolumeClaim of this pod",
     ),
     (r"node\(s\) had no available disk", "have the pod's disk in use by another pod"),
-    (r"node\(s\) exceed max volume count", "have the maximum number of volumes attached"),
+    (
+        r"node\(s\) exceed max volume count",
+        "have the maximum number of volumes attached (max volume count)",
+    ),
     (
         r"(?:cannot allocate all claims|node\(s\) .*resourceclaim|resourceclaim not available)",
         "have no free device for the pod's ResourceClaims",

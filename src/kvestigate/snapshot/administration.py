@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -154,11 +155,26 @@ class Definition(View, frozen=True):
 
 class CustomStatus(View, frozen=True):
     conditions: tuple[Condition, ...] = ()
+    observed_generation: int = 0
     phase: str = ""
     """`status.phase` or `status.state`."""
     health: str = ""
-    """`status.health.status`, as Argo CD writes it."""
+    """`status.health`, `status.health.status` of Argo CD, or `status.ceph.health` of Rook."""
+    sync: str = ""
+    """`status.sync.status` of Argo CD."""
+    operation: str = ""
+    """`status.operationState.phase` of Argo CD."""
+    error: str = ""
+    """`status.error`, `failureMessage` or `errorMessage` of what is not ready."""
     message: str = ""
+
+
+class ParentReference(View, frozen=True):
+    """What a route of the Gateway API attaches to."""
+
+    kind: str = "Gateway"
+    namespace: str = ""
+    name: str = ""
 
 
 class CustomObject(View, frozen=True):
@@ -170,6 +186,7 @@ class CustomObject(View, frozen=True):
     suspended: bool = False
     """Nobody works on it, on purpose: its conditions may be old."""
     status: CustomStatus = CustomStatus()
+    parents: tuple[ParentReference, ...] = ()
 
 
 class UncheckedObject(View, frozen=True):
@@ -185,20 +202,63 @@ class UncheckedObject(View, frozen=True):
 def as_custom_object(unchecked: UncheckedObject) -> CustomObject:
     """Keeps what looks like a condition; the rest of spec and status is dropped."""
     spec, status = _mapping(unchecked.spec), _mapping(unchecked.status)
-    parents = [parent.get("conditions") for parent in _mappings(status.get("parents"))]
-    written = [status.get("conditions"), *parents]
     return CustomObject(
         unchecked.api_version,
         unchecked.kind,
         unchecked.metadata,
         any(spec.get(name) is True for name in ("suspend", "suspended", "paused")),
-        CustomStatus(
-            tuple(_condition(one) for part in written for one in _mappings(part)),
-            _text(status.get("phase")) or _text(status.get("state")),
-            _text(_mapping(status.get("health")).get("status")),
-            _text(status.get("message")) or _text(_mapping(status.get("health")).get("message")),
-        ),
+        _custom_status(status),
+        tuple(_parent(one) for one in _mappings(spec.get("parentRefs")) if _text(one.get("name"))),
     )
+
+
+def _custom_status(status: dict[str, Any]) -> CustomStatus:
+    operation, sync = _mapping(status.get("operationState")), _mapping(status.get("sync"))
+    seen = status.get("observedGeneration")
+    return CustomStatus(
+        tuple(_conditions(status)),
+        seen if isinstance(seen, int) else 0,
+        _text(status.get("phase")) or _text(status.get("state")),
+        _health(status),
+        _text(sync.get("status")),
+        _text(operation.get("phase")),
+        "" if status.get("readyToUse") is True else _error(status),
+        _text(status.get("message"))
+        or _text(_mapping(status.get("health")).get("message"))
+        or _text(operation.get("message")),
+    )
+
+
+def _conditions(status: dict[str, Any]) -> Iterator[Condition]:
+    """Its own, and those that it keeps for each parent, ancestor or listener."""
+    for one in _mappings(status.get("conditions")):
+        yield _condition(one)
+    for part in ("parents", "ancestors", "listeners"):
+        for each in _mappings(status.get(part)):
+            for one in _mappings(each.get("conditions")):
+                yield _condition(one)
+
+
+def _health(status: dict[str, Any]) -> str:
+    own = status.get("health")
+    if own is not None:
+        return _text(own) or _text(_mapping(own).get("status"))
+    return next(
+        (word for part in status.values() if (word := _text(_mapping(part).get("health")))), ""
+    )
+
+
+def _error(status: dict[str, Any]) -> str:
+    for name in ("error", "failureMessage", "errorMessage"):
+        written = status.get(name)
+        if text := _text(written) or _text(_mapping(written).get("message")):
+            return text
+    return ""
+
+
+def _parent(written: dict[str, Any]) -> ParentReference:
+    kind = _text(written.get("kind")) or "Gateway"
+    return ParentReference(kind, _text(written.get("namespace")), _text(written.get("name")))
 
 
 def _condition(written: dict[str, Any]) -> Condition:
@@ -226,6 +286,42 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 def _mappings(value: Any) -> list[dict[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+class ExpressionWarning(View, frozen=True):
+    field_ref: str = ""
+    warning: str = ""
+
+
+class TypeChecking(View, frozen=True):
+    expression_warnings: tuple[ExpressionWarning, ...] = ()
+
+
+class AdmissionPolicyStatus(View, frozen=True):
+    type_checking: TypeChecking = TypeChecking()
+
+
+class AdmissionPolicy(View, frozen=True):
+    """A ValidatingAdmissionPolicy."""
+
+    metadata: WrittenMeta = WrittenMeta()
+    status: AdmissionPolicyStatus = AdmissionPolicyStatus()
+
+
+class PolicyBindingSpec(View, frozen=True):
+    policy_name: str = ""
+
+
+class PolicyBinding(View, frozen=True):
+    """A ValidatingAdmissionPolicyBinding."""
+
+    metadata: WrittenMeta = WrittenMeta()
+    spec: PolicyBindingSpec = PolicyBindingSpec()
+
+
+class FlowSchema(View, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()
+    status: Conditions = Conditions()
 
 
 class PolicyRule(View, frozen=True):

@@ -20,6 +20,13 @@ class FieldsManager(View, frozen=True):
 class WrittenMeta(Metadata, frozen=True):
     managed_fields: tuple[FieldsManager, ...] = ()
 
+    @property
+    def last_written(self) -> datetime | None:
+        """When the object was last written, but for its status; as far as is known."""
+        times = [entry.time for entry in self.managed_fields if not entry.subresource]
+        known = [moment for moment in times if moment is not None]
+        return max(known, default=self.creation_timestamp)
+
 
 class Named(View, frozen=True):
     """An object of which only the metadata is used."""

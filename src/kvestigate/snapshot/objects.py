@@ -75,6 +75,11 @@ class Event(View, frozen=True):
     series: EventSeries | None = None
 
     @property
+    def times(self) -> int:
+        """How often it was reported."""
+        return max(self.count, self.series.count if self.series is not None else 0, 1)
+
+    @property
     def last_seen(self) -> datetime | None:
         newest = self.series.last_observed_time if self.series is not None else None
         return newest or self.last_timestamp or self.event_time or self.metadata.creation_timestamp

@@ -127,6 +127,7 @@ class JobSpec(View, frozen=True):
     completions: int | None = None
     backoff_limit: int = 6
     active_deadline_seconds: int | None = None
+    ttl_seconds_after_finished: int | None = None
     template: PodTemplate = PodTemplate()
 
 
@@ -135,6 +136,8 @@ class JobStatus(View, frozen=True):
     ready: int = 0
     succeeded: int = 0
     failed: int = 0
+    failed_indexes: str = ""
+    """Of a Job with an index for each pod: `1,3-5`."""
     start_time: datetime | None = None
     conditions: tuple[Condition, ...] = ()
 

@@ -229,9 +229,9 @@ def _dangerous(one: PolicyRule) -> str:
     if one.resource_names:
         return ""
     if core and {"secrets", "*"} & resources and {"*", "get", "list", "watch"} & verbs:
-        return "read every Secret"
+        return "read every Secret (secrets)"
     if core and {"pods/exec", "pods/attach", "*/exec"} & resources and {"*", "create"} & verbs:
-        return "run commands in every pod"
+        return "run commands in every pod (pods/exec)"
     if core and "nodes/proxy" in resources:
         return "run commands in every pod through kubelets (nodes/proxy)"
     if core and "serviceaccounts/token" in resources and {"*", "create"} & verbs:

@@ -163,7 +163,11 @@ def _among_volumes(
             f"PersistentVolume {listed(fitting)} fits, but is not bound to it.", definite=False
         )
     told = [f"PersistentVolume {volume} {problem}" for volume, problem in problems.items()]
-    return _Cause(f"{nothing}: {listed(told)}." if told else f"{nothing}; there is none.")
+    chosen = as_selector(claim.spec.selector)
+    asked = f" and has labels {chosen} (spec.selector)" if claim.spec.selector is not None else ""
+    return _Cause(
+        f"{nothing}{asked}: {listed(told)}." if told else f"{nothing}{asked}; there is none."
+    )
 
 
 def _provisioned(

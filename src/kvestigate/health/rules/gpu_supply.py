@@ -26,6 +26,13 @@ _PRESENT = {
     "amd.com/gpu.product-name": "amd.com/gpu",
 }
 """Labels of nodes with GPUs -> the resource that their device plugin offers."""
+_STATES = {
+    "nvidia.com/mig.config.state": "Dividing the GPUs (MIG)",
+    "nvidia.com/gpu-driver-upgrade-state": "The upgrade of the GPU driver",
+    "nvidia.com/vgpu.config.state": "Dividing the GPUs (vGPU)",
+    "nvidia.com/cc.mode.state": "Changing the confidential computing mode",
+}
+"""Labels of nodes -> what NVIDIA's operator does there."""
 _NO_DEVICES = {"", "none", "void"}
 _PLUGINS = ("nvidia-device-plugin", "amdgpu-device-plugin", "amd-gpu-device-plugin", "intel-gpu")
 _INSTALLING = timedelta(minutes=10)
@@ -160,6 +167,28 @@ def plugins_without_pods(cluster: Cluster) -> Iterator[Fault]:
         )
 
 
+@rule("gpu-setup-failed", "A change of a node's GPUs or of their driver failed.", listings.NODES)
+def setup_failed(cluster: Cluster) -> Iterator[Fault]:
+    """By the labels in which NVIDIA's operator keeps the state of its work."""
+    for node in cluster.of(listings.NODES):
+        labels = node.metadata.labels
+        for label, work in _STATES.items():
+            state = labels.get(label, "")
+            if "failed" in state:
+                wanted = labels.get(label.removesuffix(".state"), "")
+                yield Fault(
+                    severity=Severity.CRITICAL,
+                    subject=Subject("Node", node.metadata.name),
+                    evidence=f"{work} failed (label {label}={state}"
+                    + (f", wanted: {wanted})." if wanted and wanted != state else ")."),
+                    why="The node keeps its old devices or driver, or has none, until somebody "
+                    "mends it.",
+                    command="kubectl get pods -A -o wide --field-selector "
+                    f"spec.nodeName={node.metadata.name}",
+                    alike=label,
+                )
+
+
 @rule(
     "gpu-without-request",
     "A pod uses the GPUs of its node without a request.",
@@ -255,6 +284,7 @@ def _scattered(pod: Pod, resource: str, amount: int, free: Mapping[str, int]) ->
 RULES = (
     lost,
     plugins_without_pods,
+    setup_failed,
     without_request,
     scattered,
 )

@@ -9,8 +9,10 @@ from typing import Any
 from kvestigate.health.cluster import Cluster, as_selector
 from kvestigate.health.model import Fault, Profile, Subject
 from kvestigate.health.rule import rule
+from kvestigate.health.rules.jobs import has_ended
 from kvestigate.health.rules.podsecurity import SYSTEM, command
 from kvestigate.kube.selectors import LabelSelector
+from kvestigate.render.human import listed
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.pods import HIDDEN, Container, PodSpec
@@ -37,6 +39,7 @@ _SECRET_NAME = re.compile(
     r"|ENCRYPTION_KEY|CREDENTIALS?)$",
     re.IGNORECASE,
 )
+_MANY_JOBS = 10
 _MADE = ("kube-root-ca.crt", "sh.helm.release.", "default-token-", "istio-ca-root-cert")
 """Names of ConfigMaps and Secrets that programs make and read by themselves."""
 
@@ -210,6 +213,52 @@ def single_replicas(cluster: Cluster) -> Iterator[Fault]:
             )
 
 
+@rule(
+    "no-controller",
+    "A pod has no controller.",
+    listings.PODS,
+    strict=True,
+)
+def bare_pods(cluster: Cluster) -> Iterator[Fault]:
+    for pod in cluster.pods:
+        meta = pod.metadata
+        if not meta.owner_references and meta.namespace not in SYSTEM:
+            subject = Subject("Pod", meta.name, meta.namespace)
+            yield Fault(
+                severity=Severity.INFO,
+                subject=subject,
+                evidence="No controller owns the pod.",
+                why="If its node fails or is drained, nothing recreates the pod.",
+                command=command(subject),
+                since=meta.creation_timestamp,
+            )
+
+
+@rule(
+    "jobs-left",
+    "Finished Jobs are never deleted.",
+    listings.JOBS,
+    profile=Profile.COST,
+    strict=True,
+)
+def finished_jobs(cluster: Cluster) -> Iterator[Fault]:
+    left: dict[str, list[str]] = {}
+    for job in cluster.of(listings.JOBS):
+        kept = job.spec.ttl_seconds_after_finished is None and not job.metadata.owner_references
+        if kept and has_ended(job):
+            left.setdefault(job.metadata.namespace, []).append(job.metadata.name)
+    for namespace, names in left.items():
+        if len(names) >= _MANY_JOBS:
+            yield Fault(
+                severity=Severity.INFO,
+                subject=Subject("Job", names[0], namespace),
+                evidence=f"{len(names)} finished Jobs are left in namespace {namespace} "
+                f"({listed(names)}): they have no ttlSecondsAfterFinished.",
+                why="Every one keeps its pods and their logs, and makes listings slower.",
+                command=f"kubectl -n {namespace} get jobs",
+            )
+
+
 def _selectors(cluster: Cluster) -> dict[str, list[tuple[str, dict[str, str]]]]:
     """Namespace -> (Service, its selector)."""
     found: dict[str, list[tuple[str, dict[str, str]]]] = {}
@@ -342,6 +391,8 @@ RULES = (
     no_probes,
     mounted_tokens,
     single_replicas,
+    bare_pods,
+    finished_jobs,
     no_budgets,
     unused,
 )

@@ -7,10 +7,11 @@ import binascii
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kvestigate.health.cluster import Cluster, subject_of
+from kvestigate.health.cluster import Cluster, as_selector, subject_of
 from kvestigate.health.model import Fault, Subject
 from kvestigate.health.rule import rule
 from kvestigate.health.rules.certificates import validity
+from kvestigate.kube.views.meta import LabelSelector
 from kvestigate.kube.views.network import IngressServiceBackend, Service
 from kvestigate.render.human import listed
 from kvestigate.render.severity import Severity
@@ -108,6 +109,37 @@ def silent_backends(cluster: Cluster) -> Iterator[Fault]:
                     "The ingress controller answers these requests with an error.",
                     causes=(Subject("Service", name, namespace),),
                     only_as_effect=True,
+                )
+
+
+@rule(
+    "ingress-scaled-to-zero",
+    "An Ingress routes to a workload that is scaled to 0.",
+    listings.INGRESSES,
+    listings.SERVICES,
+    listings.DEPLOYMENTS,
+    listings.STATEFUL_SETS,
+    listings.ENDPOINT_SLICES,
+    strict=True,
+)
+def scaled_to_zero(cluster: Cluster) -> Iterator[Fault]:
+    """Often on purpose: at night, or until the first request comes."""
+    for ingress in _live(cluster):
+        namespace = ingress.metadata.namespace
+        for name in dict.fromkeys(to.name for _, to in _backends(ingress)):
+            service = cluster.find(listings.SERVICES, name, namespace)
+            if service is None or not service.spec.selector:
+                continue
+            makers = cluster.makers(as_selector(LabelSelector(service.spec.selector)), namespace)
+            idle = [maker.subject for maker in makers if not maker.wants_pods]
+            if idle and len(idle) == len(makers) and not cluster.ready_endpoints(name, namespace):
+                yield _fault(
+                    ingress,
+                    f"It routes to Service {namespace}/{name}, whose {idle[0].kind} "
+                    f"{idle[0].name} is scaled to 0 replicas.",
+                    "The ingress controller answers these requests with an error.",
+                    Severity.WARNING,
+                    alike=name,
                 )
 
 
@@ -303,6 +335,7 @@ def conflicts(cluster: Cluster) -> Iterator[Fault]:
 RULES = (
     broken_backends,
     silent_backends,
+    scaled_to_zero,
     classes,
     default_classes,
     idle_classes,

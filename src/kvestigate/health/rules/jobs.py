@@ -8,6 +8,7 @@ from datetime import timedelta
 from kvestigate.health.cluster import Cluster, condition, subject_of
 from kvestigate.health.model import Fault, Subject
 from kvestigate.health.pods import how_it_ended, logs, quoted, since, subject
+from kvestigate.health.references import KINDS, missing
 from kvestigate.health.rule import rule
 from kvestigate.render.human import counted
 from kvestigate.render.severity import Severity
@@ -22,6 +23,8 @@ _MEANINGS = {
     "MaxFailedIndexesExceeded": "more indexes failed than maxFailedIndexes allows",
     "FailedIndexes": "some of its indexes failed",
 }
+_INDEXES = 60
+"""Characters of a list of indexes that are quoted."""
 _JOB_PATIENCE = timedelta(minutes=1)
 """A controller creates pods, and a helper container ends after the main one, within seconds."""
 
@@ -39,12 +42,14 @@ def failed(cluster: Cluster) -> Iterator[Fault]:
             continue
         last = _last_end(pods.get(own, ()))
         meaning = _MEANINGS.get(ending.reason, "")
+        indexes = job.status.failed_indexes[:_INDEXES]
         begun, message = ending.last_transition_time, quoted(ending.message)
         yield Fault(
             severity=Severity.CRITICAL,
             subject=own,
             evidence=f"{ending.reason}{since(begun)}: {message}"
             + (f"; {meaning}" if meaning else "")
+            + (f"; failed indexes: {indexes}" if indexes else "")
             + (f"; last failed pod: {last}" if last else ""),
             why="Kubernetes does not retry this Job.",
             command=f"kvestigate logs job/{own.name} -n {own.namespace}",
@@ -128,7 +133,13 @@ def failing(cluster: Cluster) -> Iterator[Fault]:
         )
 
 
-@rule("job-stuck", "A Job does not make progress.", listings.JOBS, listings.PODS)
+@rule(
+    "job-stuck",
+    "A Job does not make progress.",
+    listings.JOBS,
+    listings.PODS,
+    uses=tuple(KINDS.values()),
+)
 def stuck(cluster: Cluster) -> Iterator[Fault]:
     pods = _pods_of_jobs(cluster)
     for job in cluster.of(listings.JOBS):
@@ -149,6 +160,11 @@ def stuck(cluster: Cluster) -> Iterator[Fault]:
                 why="The Job controller has not created its pods.",
                 command=f"kvestigate describe job {own.name} -n {own.namespace}",
                 since=begun,
+                causes=tuple(
+                    reference.subject
+                    for reference in missing(cluster, job.spec.template.spec, own.namespace)
+                    if reference.needed
+                ),
             )
 
 

@@ -12,7 +12,6 @@ from kvestigate.health.rule import rule
 from kvestigate.render.human import since_when
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.meta import WrittenMeta
 from kvestigate.snapshot.source import Listing
 from kvestigate.snapshot.workloads import Deployment, StatefulSet
 
@@ -136,11 +135,32 @@ def _why_held_back(stateful: StatefulSet) -> str:
     if strategy.type == "OnDelete":
         return _ON_DELETE
     partition = strategy.rolling_update.partition
-    return (
-        f"the partition is {partition}, so pods below ordinal {partition} keep the old revision"
-        if partition
-        else ""
-    )
+    return _below(partition) if partition >= stateful.spec.replicas else ""
+
+
+def _below(partition: int) -> str:
+    return f"the partition is {partition}, so pods below ordinal {partition} keep the old revision"
+
+
+@rule(
+    "update-partitioned",
+    "A partition keeps pods of a StatefulSet at an old revision.",
+    listings.STATEFUL_SETS,
+    strict=True,
+)
+def partitioned(cluster: Cluster) -> Iterator[Fault]:
+    """A canary: meant so, until somebody forgets the other pods."""
+    for stateful in cluster.of(listings.STATEFUL_SETS):
+        status, partition = stateful.status, stateful.spec.update_strategy.rolling_update.partition
+        old = stateful.spec.replicas - status.updated_replicas
+        canary = 0 < partition < stateful.spec.replicas
+        if canary and old > 0 and status.current_revision != status.update_revision:
+            yield _kept(
+                subject_of("StatefulSet", stateful.metadata),
+                old,
+                stateful.spec.replicas,
+                _below(partition),
+            )
 
 
 def _kept(subject: Subject, old: int, wanted: int, cause: str) -> Fault:
@@ -175,7 +195,7 @@ def behind(cluster: Cluster) -> Iterator[Fault]:
     for kind, listing in _CONTROLLED.items():
         for workload in cluster.of(listing):
             meta, seen = workload.metadata, workload.status.observed_generation
-            changed = _changed(meta)
+            changed = meta.last_written
             if seen < meta.generation and cluster.settled(changed, _PROMPT):
                 yield Fault(
                     severity=Severity.CRITICAL,
@@ -190,14 +210,8 @@ def behind(cluster: Cluster) -> Iterator[Fault]:
                 )
 
 
-def _changed(meta: WrittenMeta) -> datetime | None:
-    """When the spec was last written, as far as the managed fields tell."""
-    times = [entry.time for entry in meta.managed_fields if entry.time and not entry.subresource]
-    return max(times, default=meta.creation_timestamp)
-
-
 def _at(moment: datetime | None) -> str:
     return f" at {moment:%Y-%m-%d %H:%M} UTC" if moment is not None else ""
 
 
-RULES = (stalled, paused, held_back, behind)
+RULES = (stalled, paused, held_back, partitioned, behind)

@@ -36,6 +36,7 @@ _MEMORY_LATELY = timedelta(hours=24)
 _JUST_NOW = timedelta(hours=1)
 _PROBED = timedelta(minutes=40)
 """A probe that failed only earlier does not fail any more."""
+_GATE_PATIENCE = timedelta(minutes=2)
 _PROBE_PATIENCE = timedelta(minutes=1)
 _PROBE_KINDS = ("Readiness", "Startup", "Liveness")
 _NOT_RUN = ("StartError", "ContainerCannotRun")
@@ -160,7 +161,7 @@ def never_ready(cluster: Cluster) -> Iterator[Fault]:
         waiting = [status.name for status in statuses if not status.ready]
         if waiting:
             yield from _unready(cluster, pod, waiting, ready.last_transition_time)
-        elif statuses and cluster.settled(ready.last_transition_time):
+        elif statuses and cluster.settled(ready.last_transition_time, _GATE_PATIENCE):
             yield from _gated(pod, ready.message, ready.last_transition_time)
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from kvestigate.health.cluster import Cluster, condition
 from kvestigate.health.model import Fault, Subject
 from kvestigate.health.placement import Placement
-from kvestigate.health.pods import describe, quoted, sentence, since, subject
+from kvestigate.health.pods import describe, is_seen_by_kubelet, quoted, sentence, since, subject
 from kvestigate.health.references import CLAIM, missing
 from kvestigate.health.rule import rule
 from kvestigate.kube.unschedulable import in_plain_words, verdict
@@ -33,13 +33,13 @@ _STAYS = "The pod stays Pending until a node fits."
     "pending",
     "A pod is unschedulable.",
     listings.PODS,
-    uses=(listings.NODES, listings.CLAIMS, listings.LEASES, listings.EVENTS),
+    uses=(listings.NODES, listings.CLAIMS, listings.VOLUMES, listings.LEASES, listings.EVENTS),
 )
 def pending(cluster: Cluster) -> Iterator[Fault]:
     placement = Placement(cluster)
     heard = _schedulers_at_work(cluster)
     for pod in cluster.pods:
-        if pod.spec.node_name or pod.metadata.deletion_timestamp:
+        if pod.spec.node_name or pod.metadata.deletion_timestamp or is_seen_by_kubelet(pod):
             continue
         judged = condition(pod.status.conditions, "PodScheduled")
         if judged is None or (not judged.message and judged.reason != "SchedulingGated"):

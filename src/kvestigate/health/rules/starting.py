@@ -13,6 +13,7 @@ from kvestigate.health.pods import (
     describe,
     how_it_ended,
     is_init,
+    is_seen_by_kubelet,
     logs,
     quoted,
     sentence,
@@ -68,6 +69,8 @@ _PREPARING = (
 """Events about what a pod needs before its first container."""
 _TRANSIENT = re.compile(r"not registered|failed to sync|Multi-Attach|network is not ready")
 """What passes by itself, as a rule."""
+_MANY_TRIES = 5
+"""What was tried as often does not pass by itself."""
 _INIT_PATIENCE = timedelta(minutes=1)
 
 _PULL_CAUSES = (
@@ -204,7 +207,7 @@ def _concerns(event: Event, container: str) -> bool:
 def bad_configuration(cluster: Cluster) -> Iterator[Fault]:
     for pod, status in cluster.troubled:
         waiting = status.state.waiting
-        if waiting is None or waiting.reason not in _CONFIG_REASONS or pod.finished:
+        if waiting is None or not _is_refused(waiting) or pod.finished:
             continue
         message = quoted(waiting.message)
         cause = why_not_created(message)
@@ -223,6 +226,14 @@ def bad_configuration(cluster: Cluster) -> Iterator[Fault]:
         )
 
 
+def _is_refused(waiting: WaitingState) -> bool:
+    """Also for a reason that is not known, if the kubelet says more: it waits for no event."""
+    if waiting.reason in _CONFIG_REASONS:
+        return True
+    elsewhere = _ON_THE_WAY | _IMAGE_REASONS | {"CrashLoopBackOff"}
+    return waiting.reason not in elsewhere and bool(waiting.message)
+
+
 def why_not_created(message: str) -> str:
     """The cause in plain words; empty if the message is not known."""
     return _first(_CONFIG_CAUSES, message)
@@ -237,11 +248,11 @@ def _first(causes: tuple[tuple[str, str], ...], message: str) -> str:
 
 
 def _named_and_missing(cluster: Cluster, pod: Pod, message: str) -> tuple[Subject, ...]:
-    """The missing objects that a message of the kubelet names."""
+    """The missing objects that a message of the kubelet names; all if there is no message."""
     return tuple(
         reference.subject
         for reference in missing(cluster, pod.spec, pod.metadata.namespace)
-        if reference.needed and f'"{reference.subject.name}"' in message
+        if reference.needed and (not message or f'"{reference.subject.name}"' in message)
     )
 
 
@@ -253,21 +264,25 @@ def _named_and_missing(cluster: Cluster, pod: Pod, message: str) -> tuple[Subjec
 )
 def not_started(cluster: Cluster) -> Iterator[Fault]:
     for pod in cluster.pods:
-        if pod.status.phase not in ("Pending", "") or not pod.spec.node_name:
+        if pod.status.phase not in ("Pending", "") or not (
+            pod.spec.node_name or is_seen_by_kubelet(pod)
+        ):
             continue
         if pod.metadata.deletion_timestamp or not _being_created(pod) or _no_node(cluster, pod):
             continue
         begun = pod.metadata.creation_timestamp
         told = _last_word(cluster, pod)
         message = quoted(told.message) if told is not None else ""
-        if not cluster.settled(begun) and (not message or _TRANSIENT.search(message)):
+        tries = told.times if told is not None else 0
+        passing = not message or (_TRANSIENT.search(message) and tries < _MANY_TRIES)
+        if passing and not cluster.settled(begun):
             continue
         cause = _first(_PREPARING_CAUSES, message) + _source_of(pod, message)
         event = f"{told.reason}: {message}" if told is not None else "no event says why"
         yield Fault(
             severity=Severity.CRITICAL,
             subject=subject(pod),
-            evidence=f"ContainerCreating on {pod.spec.node_name}{since(begun)}: "
+            evidence=f"ContainerCreating on {pod.spec.node_name or 'its node'}{since(begun)}: "
             + (f"{cause}. " if cause else "")
             + event,
             why="The containers start when the node has made the pod's volumes and network.",
@@ -283,7 +298,7 @@ def not_started(cluster: Cluster) -> Iterator[Fault]:
 
 def _no_node(cluster: Cluster, pod: Pod) -> bool:
     """Whether the node is gone or not ready: then that is what is wrong with the pod."""
-    gone = cluster.lacks(listings.NODES, pod.spec.node_name)
+    gone = bool(pod.spec.node_name) and cluster.lacks(listings.NODES, pod.spec.node_name)
     return gone or bool(troubled_node(cluster, pod))
 
 

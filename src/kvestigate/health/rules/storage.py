@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kvestigate.health.cluster import Cluster, condition, subject_of
 from kvestigate.health.model import Fault, Profile
@@ -16,6 +16,7 @@ from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.pods import PodSpec
 
+_ENDING = timedelta(minutes=2)
 _ONE_NODE = {"ReadWriteOnce", "ReadWriteOncePod"}
 
 
@@ -135,6 +136,34 @@ def on_two_nodes(cluster: Cluster) -> Iterator[Fault]:
 
 
 @rule(
+    "claim-still-used",
+    "A PersistentVolumeClaim was deleted, but pods still mount it.",
+    listings.CLAIMS,
+    listings.PODS,
+)
+def still_used(cluster: Cluster) -> Iterator[Fault]:
+    for claim in cluster.of(listings.CLAIMS):
+        meta = claim.metadata
+        deleted = meta.deletion_timestamp
+        if not meta.finalizers or not cluster.settled(deleted, _ENDING):
+            continue
+        users = [pod.metadata.name for pod in cluster.mounting(meta.name, meta.namespace)]
+        keeps = (
+            f"pod {listed(users)} still mounts it"
+            if users
+            else f"the finalizer {', '.join(meta.finalizers)} is not removed"
+        )
+        yield _fault(
+            claim,
+            f"Terminating{since_when(deleted)}: {keeps}.",
+            "New pods that mount the claim stay Pending; its data are deleted when its last pod "
+            "ends.",
+            Severity.WARNING,
+            deleted,
+        )
+
+
+@rule(
     "claim-unused",
     "No pod mounts a PersistentVolumeClaim.",
     listings.CLAIMS,
@@ -178,4 +207,4 @@ def _specs(cluster: Cluster) -> Iterator[tuple[str, PodSpec]]:
             yield namespace, maker.spec
 
 
-RULES = (resizing, on_two_nodes, unused_claims)
+RULES = (resizing, on_two_nodes, still_used, unused_claims)

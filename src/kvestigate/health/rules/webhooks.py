@@ -30,29 +30,55 @@ def webhooks(cluster: Cluster) -> Iterator[tuple[Subject, Webhook]]:
 
 @rule(
     "webhook-unanswered",
-    "An admission webhook has nobody who answers.",
+    "An admission webhook that fails closed has nobody who answers.",
     *_KINDS.values(),
     uses=BACKENDS,
 )
 def nobody_answers(cluster: Cluster) -> Iterator[Fault]:
     for subject, webhook in webhooks(cluster):
-        backend = backend_of(webhook.client_config)
-        cause = unanswered(cluster, backend) if backend is not None else ""
-        if backend is None or not cause:
-            continue
-        closed = webhook.failure_policy != "Ignore"
-        effect = (
-            f"failurePolicy is Fail, so the API server refuses {_what(webhook)}."
-            if closed
-            else f"failurePolicy is Ignore, so {_what(webhook)} pass unchecked."
-        )
+        if webhook.failure_policy != "Ignore":
+            yield from _unanswered(
+                cluster,
+                subject,
+                webhook,
+                Severity.CRITICAL,
+                f"failurePolicy is Fail, so the API server refuses {_what(webhook)}.",
+                "Nothing that the webhook matches can be created or changed.",
+            )
+
+
+@rule(
+    "webhook-without-effect",
+    "An admission webhook that fails open has nobody who answers.",
+    *_KINDS.values(),
+    uses=BACKENDS,
+    strict=True,
+)
+def without_effect(cluster: Cluster) -> Iterator[Fault]:
+    """Nothing breaks: its owner chose to go on without the webhook."""
+    for subject, webhook in webhooks(cluster):
+        if webhook.failure_policy == "Ignore":
+            yield from _unanswered(
+                cluster,
+                subject,
+                webhook,
+                Severity.WARNING,
+                f"failurePolicy is Ignore, so {_what(webhook)} pass unchecked.",
+                "What the webhook should check or change is not checked or changed.",
+            )
+
+
+def _unanswered(
+    cluster: Cluster, subject: Subject, webhook: Webhook, severity: Severity, effect: str, why: str
+) -> Iterator[Fault]:
+    backend = backend_of(webhook.client_config)
+    cause = unanswered(cluster, backend) if backend is not None else ""
+    if backend is not None and cause:
         yield Fault(
-            severity=Severity.CRITICAL if closed else Severity.WARNING,
+            severity=severity,
             subject=subject,
             evidence=f"Webhook {webhook.name} does not answer: {cause}. {effect}",
-            why="Nothing that the webhook matches can be created or changed."
-            if closed
-            else "What the webhook should check or change is not checked or changed.",
+            why=why,
             command=f"kubectl get {subject.kind.lower()} {subject.name} -o yaml",
             causes=causes_of(cluster, backend),
             alike=webhook.name,
@@ -108,5 +134,6 @@ def _listed(resources: dict[str, Any]) -> str:
 
 RULES = (
     nobody_answers,
+    without_effect,
     blocks_the_system,
 )

@@ -32,6 +32,8 @@ class ServiceSpec(View, frozen=True):
     internal_traffic_policy: str = ""
     """`Local`: a node sends traffic only to endpoints of its own."""
     load_balancer_class: str = ""
+    load_balancer_source_ranges: tuple[str, ...] = ()
+    """Who may connect; empty: everybody."""
 
 
 class LoadBalancerIngress(View, frozen=True):
