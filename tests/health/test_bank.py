@@ -17,7 +17,7 @@ from kvestigate.health.registry import RULES, findings
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.model import Snapshot
 from tests.cluster.assembly.conftest import cluster
-from tests.health.planting import Case, alarms, cases, plant, telling
+from tests.health.planting import Case, alarms, cases, is_told, plant
 
 LATER = timedelta(minutes=20)
 """What has not changed in this time will not change by itself."""
@@ -53,7 +53,7 @@ async def test_every_fault_is_named_with_its_cause(tmp_path: Path) -> None:
                 while missed or _alarms(bank, snapshot):
                     snapshot = await seen(api)
                     everything = findings(snapshot, RULES)
-                    missed = [case for case in faults if not telling(case, everything)]
+                    missed = [case for case in faults if not is_told(case, everything)]
         except TimeoutError:
             pass
     said = _alarms(bank, snapshot)
