@@ -14,7 +14,7 @@ from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.cluster.plane.access.authn.token_file import digest
-from kvestigate.cluster.plane.access.interface import AllowAll
+from kvestigate.cluster.plane.access.authz.rbac import Rbac
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
 from kvestigate.cluster.plane.store.memory import MemoryBackend
@@ -31,12 +31,22 @@ NAMESPACE = "default"
 
 
 @asynccontextmanager
-async def plane(clock: Clock | None = None) -> AsyncIterator[Api]:
-    """A fresh plane."""
+async def server(clock: Clock | None = None) -> AsyncIterator[ApiServer]:
+    """A server with nothing on it."""
     async with Store(MemoryBackend()) as store:
         tokens = StaticTokens({digest("t"): User("admin", (MASTERS, AUTHENTICATED))})
-        server = ApiServer(store, tokens, AllowAll(), clock=clock, random=Random(1))
-        yield Api(InProcessTransport(server.handle, headers=[("authorization", "Bearer t")]))
+        yield ApiServer(store, tokens, Rbac(), clock=clock, random=Random(1))
+
+
+def administrator(server: ApiServer) -> Api:
+    return Api(InProcessTransport(server.handle, headers=[("authorization", "Bearer t")]))
+
+
+@asynccontextmanager
+async def plane(clock: Clock | None = None) -> AsyncIterator[Api]:
+    """A fresh plane, for its administrator."""
+    async with server(clock) as started:
+        yield administrator(started)
 
 
 @dataclass

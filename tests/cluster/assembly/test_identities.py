@@ -33,7 +33,15 @@ POD: Object = {
 
 
 RULES = {
-    "pods": "request.userInfo.username == 'system:kube-controller-manager'",
+    "pods": (
+        "request.userInfo.username == 'system:serviceaccount:kube-system:replicaset-controller' "
+        "&& !('system:masters' in request.userInfo.groups)"
+    ),
+    "pods/status": (
+        "request.userInfo.username == 'system:node:node-1' "
+        "&& 'system:nodes' in request.userInfo.groups"
+    ),
+    "nodes/status": "request.userInfo.username == 'system:node:node-1'",
     "pods/binding": (
         "request.userInfo.username == 'system:kube-scheduler' "
         "&& !('system:masters' in request.userInfo.groups)"
@@ -42,7 +50,7 @@ RULES = {
 
 
 async def test_no_part_acts_as_the_owner(tmp_path: Path) -> None:
-    """A policy lets nobody else make and bind pods: what should run still runs."""
+    """A policy lets nobody else make, bind and run pods: what should run still runs."""
     async with cluster(tmp_path, Shape(nodes=1, host="simulated")) as api:
         for resource, expression in RULES.items():
             await _allow_only(api, resource, expression)
@@ -54,7 +62,7 @@ async def test_no_part_acts_as_the_owner(tmp_path: Path) -> None:
 
 async def _allow_only(api: Api, resource: str, expression: str) -> None:
     name = resource.replace("/", "-")
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"]}
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",

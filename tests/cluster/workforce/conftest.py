@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.access.authz.rbac import Rbac
+from kvestigate.cluster.plane.front.audit_log import AuditLog
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model.request_info import root_path
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
@@ -59,22 +61,23 @@ class World:
         return Api(InProcessTransport(self.api.handle, base_path=base, headers=headers))
 
 
-def transport(api: ApiServer, plane: str, user: str) -> DirectTransport:
-    return DirectTransport(api, plane, User(user, (MASTERS, AUTHENTICATED)))
-
-
 @asynccontextmanager
 async def world(
-    backend: Backend, *, nodes: int = 2, clock: Clock = WALL, on_wall_clock: bool = True
+    backend: Backend,
+    *,
+    nodes: int = 2,
+    clock: Clock = WALL,
+    on_wall_clock: bool = True,
+    audit: AuditLog | None = None,
 ) -> AsyncIterator[World]:
     users = {digest("admin"): User("admin", (MASTERS, AUTHENTICATED))}
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(Store(backend))
-        api = ApiServer(store, StaticTokens(users), Rbac(), clock=clock)
+        api = ApiServer(store, StaticTokens(users), Rbac(), clock=clock, audit=audit)
         workers = await stack.enter_async_context(
             WorkerRegistry(
                 api.planes,
-                lambda plane, user: transport(api, plane, user),
+                partial(DirectTransport, api),
                 WorkerOptions(nodes=nodes),
                 clock=clock,
                 on_wall_clock=on_wall_clock,

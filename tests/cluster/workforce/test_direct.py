@@ -18,13 +18,14 @@ from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
 from kvestigate.cluster.plane.store.memory import MemoryBackend
 from kvestigate.cluster.plane.store.store import Store
 from kvestigate.cluster.workforce.direct import DirectTransport
+from kvestigate.cluster.workforce.identities import Identity
 from kvestigate.http.message import Request, Response, Upgrade
 from kvestigate.kube import builtins
 from tests.static_tokens import StaticTokens
 
 MAPS = builtins.resource("configmaps")
-MANAGER = User("system:kube-controller-manager", (MASTERS, AUTHENTICATED))
-NOBODY = User("nobody", (AUTHENTICATED,))
+PART = Identity("kube-apiserver", User("system:apiserver", (MASTERS, AUTHENTICATED)))
+NOBODY = Identity("nobody", User("nobody", (AUTHENTICATED,)))
 
 
 @pytest.fixture
@@ -40,13 +41,13 @@ def config_map(name: str) -> dict[str, Any]:
 
 
 async def test_writes_are_made_in_the_name_of_the_user(server: ApiServer, tmp_path: Path) -> None:
-    near = Api(DirectTransport(server, "a", MANAGER))
+    near = Api(DirectTransport(server, "a", PART))
     made = await near.create(MAPS, config_map("one"), field_manager="quota")
     assert made["metadata"]["managedFields"][0]["manager"] == "quota"
     other = await near.create(MAPS, config_map("two"))
-    assert other["metadata"]["managedFields"][0]["manager"] == "kube-controller-manager"
+    assert other["metadata"]["managedFields"][0]["manager"] == "kube-apiserver"
     line = json.loads((tmp_path / "audit.log").read_text().splitlines()[0])
-    assert line["user"]["username"] == MANAGER.name
+    assert line["user"]["username"] == PART.user.name
     assert line["requestURI"] == (
         "/clusters/a/control-plane/api/v1/namespaces/default/configmaps?fieldManager=quota"
     )
@@ -59,7 +60,7 @@ async def test_who_may_not_is_refused(server: ApiServer) -> None:
 
 
 async def test_many_objects_are_asked_for_as_everybody_does(server: ApiServer) -> None:
-    near = Api(DirectTransport(server, "a", MANAGER))
+    near = Api(DirectTransport(server, "a", PART))
     await near.create(MAPS, config_map("one"))
     gone = await near.delete_collection(MAPS, Selection("default"))
     assert [item["metadata"]["name"] for item in gone.items] == ["one"]
@@ -67,7 +68,7 @@ async def test_many_objects_are_asked_for_as_everybody_does(server: ApiServer) -
 
 
 async def test_a_closed_transport_stays_closed(server: ApiServer) -> None:
-    transport = DirectTransport(server, "a", MANAGER)
+    transport = DirectTransport(server, "a", PART)
     await transport.aclose()
     with pytest.raises(errors.ConnectionFailed):
         await Api(transport).create(MAPS, config_map("one"))
@@ -90,7 +91,7 @@ async def test_a_refusal_is_an_error_and_one_for_now_is_asked_again() -> None:
             return answers.pop(0)
 
     async with Store(MemoryBackend()) as store:
-        near = Api(DirectTransport(Scripted(store, StaticTokens({}), Rbac()), "a", MANAGER))
+        near = Api(DirectTransport(Scripted(store, StaticTokens({}), Rbac()), "a", PART))
         assert await near.create(MAPS, config_map("one"), type=bytes) == b"done"
         with pytest.raises(errors.NotFound, match="gone"):
             await near.create(MAPS, config_map("one"))

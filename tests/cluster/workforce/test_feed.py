@@ -16,11 +16,12 @@ from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
 from kvestigate.cluster.plane.store.history import Retention
 from kvestigate.cluster.plane.store.memory import MemoryBackend
 from kvestigate.cluster.plane.store.store import Store
+from kvestigate.cluster.workforce.direct import DirectTransport
 from kvestigate.cluster.workforce.feed import FedApi, Feed
+from kvestigate.cluster.workforce.identities import SERVER
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.meta import PartialObject
-from tests.cluster.workforce.conftest import transport
 from tests.static_tokens import StaticTokens
 
 MAPS = builtins.resource("configmaps")
@@ -34,7 +35,7 @@ async def fed() -> AsyncIterator[tuple[FedApi, Feed]]:
     async with Store(MemoryBackend(), Retention(changes=10)) as store:
         api = ApiServer(store, StaticTokens(users), Rbac())
         feed = Feed(await api.planes.create("a"))
-        yield FedApi(transport(api, "a", "admin"), feed), feed
+        yield FedApi(DirectTransport(api, "a", SERVER), feed), feed
 
 
 def config_map(name: str, **labels: str) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from random import Random
-from typing import NamedTuple
 
 from msgspec import structs
 
@@ -32,14 +31,26 @@ from kvestigate.cluster.node.hosts.directory import DirectoryHost
 from kvestigate.cluster.node.hosts.interface import Host
 from kvestigate.cluster.node.hosts.namespace import NamespaceHost, best_host
 from kvestigate.cluster.node.hosts.simulated import SimulatedHost
+from kvestigate.cluster.plane.admission.rules.kubelets import is_foreign
 from kvestigate.cluster.plane.front.serving import Listen, ServeOptions, Serving, serving
 from kvestigate.cluster.plane.model.request_info import ROOT
-from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, Insider, User
+from kvestigate.cluster.plane.model.user import Insider
 from kvestigate.cluster.plane.verbs.lookup import Aggregation
 from kvestigate.cluster.scenarios.model import HostKind
 from kvestigate.cluster.scenarios.nodes import NodePlan
 from kvestigate.cluster.scenarios.seeding import seed
 from kvestigate.cluster.scheduler.runtime import Scheduler
+from kvestigate.cluster.workforce.identities import (
+    KUBELETS,
+    MANAGER,
+    METRICS,
+    SCHEDULER,
+    SERVER,
+    Identity,
+    controller,
+    grants,
+    kubelet,
+)
 from kvestigate.cluster.workforce.signers import SIGNER, signing
 from kvestigate.errors import AlreadyExists
 from kvestigate.kube import builtins
@@ -52,19 +63,8 @@ _KINDS: dict[type[Host], HostKind] = {
 }
 
 
-class _Part(NamedTuple):
-    """A part of the cluster, as its requests name it."""
-
-    agent: str
-    user: User
-
-
-_MASTER = (MASTERS, AUTHENTICATED)
-_SERVER = _Part("kube-apiserver", User("system:apiserver", _MASTER))
-_CONTROLLERS = _Part("kube-controller-manager", User("system:kube-controller-manager", _MASTER))
-_KUBELETS = _Part("kubelet", User("system:nodes", _MASTER))
-_SCHEDULER = _Part("kube-scheduler", User("system:kube-scheduler", (AUTHENTICATED,)))
-"""Its rights are those that Kubernetes' default roles give it."""
+Connect = Callable[[Identity], Api]
+"""The API of the cluster, as an identity."""
 _EACH_ROUND = 8
 """Calls of the cluster's own parts between two looks at what comes in from outside."""
 
@@ -88,19 +88,27 @@ async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIter
         options = ServeOptions(cluster.plane, Listen(port=port))
         served = await stack.enter_async_context(serving(options))
         connect = _connections(served)
-        await _default_storage(connect(_SERVER))
-        await _serve_metrics(connect(_SERVER), served.aggregation)
+        await _grant(connect(SERVER))
+        await _default_storage(connect(SERVER))
+        await _serve_metrics(connect(SERVER), connect(METRICS), served.aggregation)
         if (address := own_address()) is not None:
-            await advertise(connect(_SERVER), address, _port(served))
-        await stack.enter_async_context(Manager(connect(_CONTROLLERS), _controllers(served)))
-        await stack.enter_async_context(Scheduler(connect(_SCHEDULER)))
+            await advertise(connect(SERVER), address, _port(served))
+        await stack.enter_async_context(
+            Manager(
+                connect(MANAGER),
+                _controllers(served),
+                identify=lambda name: connect(controller(name)),
+            )
+        )
+        await stack.enter_async_context(Scheduler(connect(SCHEDULER)))
         population = populated(cluster, shape)
         agents = [
             (plan.config, await _host(cluster, plan)) for plan in population.plans if not plan.lost
         ]
-        await stack.enter_async_context(_fleet(connect(_KUBELETS), served, agents))
+        await stack.enter_async_context(_fleet(connect, served, agents))
+        await _label(connect(SERVER), agents)
         if population.manifests is not None and not cluster.seeded.exists():
-            await seed(connect(_SERVER), population.manifests, population.plans, WALL.now())
+            await seed(connect(SERVER), population.manifests, population.plans, WALL.now())
             cluster.seeded.touch()
         kinds = dict.fromkeys(_KINDS[type(host)] for _, host in agents)
         made = "+".join(kind.value for kind in kinds)
@@ -111,19 +119,22 @@ def _port(served: Serving) -> int:
     return int(served.url.rpartition(":")[2])
 
 
-def _connections(served: Serving) -> Callable[[_Part], Api]:
-    """A connection of its own for each part, as if it were a process of its own.
-
-    A part acts on the root plane as its own user, and holds no credential.
-    """
+def _connections(served: Serving) -> Connect:
+    """A connection of its own for each identity, which acts on the root plane only."""
     turns = Turns(_EACH_ROUND)
 
-    def connect(part: _Part) -> Api:
-        handler = partial(served.act, Insider(ROOT, part.user))
-        headers = [("user-agent", part.agent)]
+    def connect(identity: Identity) -> Api:
+        handler = partial(served.act, Insider(ROOT, identity.user))
+        headers = [("user-agent", identity.agent)]
         return Api(InProcessTransport(handler, headers=headers, turns=turns))
 
     return connect
+
+
+async def _grant(api: Api) -> None:
+    """Give the parts of the cluster their rights."""
+    for role in grants():
+        await api.apply(builtins.resource(f"{role['kind'].lower()}s"), role, force=True, type=bytes)
 
 
 async def _default_storage(api: Api) -> None:
@@ -134,14 +145,14 @@ async def _default_storage(api: Api) -> None:
         pass
 
 
-async def _serve_metrics(api: Api, aggregation: Aggregation) -> None:
+async def _serve_metrics(api: Api, scraper: Api, aggregation: Aggregation) -> None:
     """What nodes measure becomes an API group, for `kubectl top` and autoscalers."""
     services = builtins.resource("apiservices")
     try:
         await api.create(services, API_SERVICE, type=bytes)
     except AlreadyExists:
         pass
-    aggregation.serve(metrics_group(Scraper(api, WALL)))
+    aggregation.serve(metrics_group(Scraper(scraper, WALL)))
 
 
 def _controllers(served: Serving) -> Mapping[str, Factory]:
@@ -154,16 +165,31 @@ def _controllers(served: Serving) -> Mapping[str, Factory]:
     }
 
 
-def _fleet(api: Api, served: Serving, agents: Sequence[tuple[NodeConfig, Host]]) -> Fleet:
+def _fleet(connect: Connect, served: Serving, agents: Sequence[tuple[NodeConfig, Host]]) -> Fleet:
     reached = (_ADDRESS, _port(served))
     kubelets = served.kubelet_authority(ROOT)
     return Fleet(
-        api,
-        [(replace(config, api_address=reached), host) for config, host in agents],
+        connect(KUBELETS),
+        [(_with_own_labels(replace(config, api_address=reached)), host) for config, host in agents],
         serving=kubelets.issue_server("system:node", [_ADDRESS], now=datetime.now(UTC)),
         client_ca=kubelets.pair.certificate,
         listening=partial(served.backends.register, ROOT),
+        identify=lambda node: connect(kubelet(node)),
     )
+
+
+def _with_own_labels(config: NodeConfig) -> NodeConfig:
+    labels = {key: value for key, value in config.labels.items() if not is_foreign(key)}
+    return replace(config, labels=labels)
+
+
+async def _label(api: Api, agents: Sequence[tuple[NodeConfig, Host]]) -> None:
+    """Set the labels that no kubelet may set of its node, such as its role."""
+    for config, _ in agents:
+        labels = {key: value for key, value in config.labels.items() if is_foreign(key)}
+        if labels:
+            change = {"metadata": {"labels": labels}}
+            await api.patch(builtins.resource("nodes"), config.name, change, type=bytes)
 
 
 async def _host(cluster: ClusterDirectory, plan: NodePlan) -> Host:

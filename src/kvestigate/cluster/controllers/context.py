@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -39,12 +40,16 @@ Keys = Callable[[Change[V]], Iterable[Key]]
 """The keys that have to be reconciled after a change."""
 
 
+Identify = Callable[[str], Api]
+"""Connects to the API as the controller of a name."""
+
+
 class Sources(Protocol):
     """Where caches and connections come from: the manager."""
 
     clock: Clock
     inventory: Inventory
-    api: Api
+    identify: Identify
     recorder: Recorder
 
     def cache(self, kind: Kind[V]) -> Cache[V]: ...
@@ -69,8 +74,12 @@ class Context:
             clock=sources.clock.routine() if name in RECURRING else sources.clock,
             offered=lambda: sources.add_worker(self),
         )
-        self.api = sources.api
         self._sources = sources
+
+    @cached_property
+    def api(self) -> Api:
+        """The API as this controller: made with its first request, which may never come."""
+        return self._sources.identify(self.name)
 
     def now(self) -> float:
         return self._sources.clock.now()

@@ -22,7 +22,7 @@ from kvestigate.client.api import Api
 from kvestigate.client.cache import Cache, Key, V
 from kvestigate.client.informer import Informer
 from kvestigate.client.recorder import Recorder
-from kvestigate.cluster.controllers.context import Context, Controller
+from kvestigate.cluster.controllers.context import Context, Controller, Identify
 from kvestigate.cluster.controllers.inventory import Inventory
 from kvestigate.cluster.controllers.kinds import Kind
 from kvestigate.cluster.controllers.owners import index_owners
@@ -52,14 +52,18 @@ class Manager:
         clock: Clock = WALL,
         workers: int = WORKERS,
         pace: Pace | None = None,
+        identify: Identify | None = None,
     ) -> None:
-        """`pace` decides when workers begin; without it they do at once.
+        """`identify` connects as a controller; without it, all controllers act through `api`.
+
+        `pace` decides when workers begin; without it they do at once.
 
         The rank of a controller is its place among `controllers`.
         """
         self.clock = clock
         self.recorder = Recorder(api, clock)
         self.api = api
+        self.identify: Identify = identify or (lambda name: api)
         self._workers = workers
         self.inventory = Inventory(self, api)
         self._informers: dict[tuple[str, str], Informer[Any]] = {}

@@ -12,19 +12,20 @@ from kvestigate.client.inprocess import InProcessIncoming, InProcessTransport
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model import request_info
 from kvestigate.cluster.plane.model.request_info import Visit, root_path
-from kvestigate.cluster.plane.model.user import Insider, User
+from kvestigate.cluster.plane.model.user import Insider
+from kvestigate.cluster.workforce.identities import Identity
 from kvestigate.http.message import Request, Response, Upgrade
 
 
 class DirectTransport(InProcessTransport):
-    """The transport of one user to one plane."""
+    """The transport of one identity to one plane."""
 
-    def __init__(self, server: ApiServer, plane: str, user: User) -> None:
-        agent = ("user-agent", user.name.removeprefix("system:"))
+    def __init__(self, server: ApiServer, plane: str, identity: Identity) -> None:
+        agent = ("user-agent", identity.agent)
         base = root_path(plane)
         super().__init__(self._handle, base_path=base, headers=[agent])
         self._server = server
-        self._insider = Insider(plane, user)
+        self._insider = Insider(plane, identity.user)
 
     async def send(self, request: Request, *, timeout: float | None) -> InProcessIncoming:
         """No time of the loop passes between request and answer, so there is no deadline."""

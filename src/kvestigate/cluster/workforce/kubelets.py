@@ -29,8 +29,9 @@ from kvestigate.cluster.plane.egress.reach import Backends, Opener, no_stand_in
 from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.tenancy.planes import Planes
+from kvestigate.cluster.workforce.identities import kubelet
 from kvestigate.cluster.workforce.nodes import is_simulated
-from kvestigate.cluster.workforce.plane_workers import KUBELETS, Connect
+from kvestigate.cluster.workforce.plane_workers import Connect
 from kvestigate.cluster.workforce.recalling import ended_run, launch_of, statuses
 from kvestigate.errors import ServiceUnavailable
 from kvestigate.http.limits import Limits
@@ -98,11 +99,11 @@ class SimulatedKubelets:
         host = SimulatedHost(clock)
         pods = await self._pods(plane, node, host)
         workers = {recalled.pod.metadata.uid: recalled for recalled in pods}
-        kubelet = KubeletApi(NodeConfig(node), host, clock, workers, _nowhere)
-        return await kubelet.handle(request)
+        server = KubeletApi(NodeConfig(node), host, clock, workers, _nowhere)
+        return await server.handle(request)
 
     async def _pods(self, plane: Plane, node: str, host: SimulatedHost) -> list[RecalledPod]:
-        sources = Sources(Api(self._connect(plane.name, KUBELETS)))
+        sources = Sources(Api(self._connect(plane.name, kubelet(node))))
         clock = self._planes.times.clock(plane)
         found = []
         for item in plane.state.collection(PODS).items():

@@ -16,7 +16,7 @@ from kvestigate.aio.clock import Clock
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.client.api import Api
 from kvestigate.client.cache import Change
-from kvestigate.cluster.node.agent.agent import Agent
+from kvestigate.cluster.node.agent.agent import Agent, Identify
 from kvestigate.cluster.node.agent.feed import Feed
 from kvestigate.cluster.node.agent.registration import NODES
 from kvestigate.cluster.node.config import SELDOM, NodeConfig
@@ -33,8 +33,11 @@ than half of what a node writes. Its lease is renewed in time, not more often.""
 class Nodes:
     """Starts and ends the agents of a plane. Entering returns when the first are registered."""
 
-    def __init__(self, api: Api, clock: Clock, count: int) -> None:
-        self._api = api
+    def __init__(
+        self, api: Api, clock: Clock, count: int, *, identify: Identify | None = None
+    ) -> None:
+        """`identify` connects as a node; without it, all nodes act through `api`."""
+        self._identify: Identify = identify or (lambda node: api)
         self._clock = clock
         self._count = count
         self._feed = Feed(api)
@@ -72,8 +75,9 @@ class Nodes:
             await self._begin(_config(node), node)
 
     async def _begin(self, config: NodeConfig, found: Node | None = None) -> None:
-        host = RecalledHost(self._clock, self._feed, Sources(self._api), config.name)
-        agent = Agent(self._api, host, config, clock=self._clock, feed=self._feed, found=found)
+        api = self._identify(config.name)
+        host = RecalledHost(self._clock, self._feed, Sources(api), config.name)
+        agent = Agent(api, host, config, clock=self._clock, feed=self._feed, found=found)
         ready: Ready[Agent] = Ready()
         self._agents[config.name] = self._supervisor.spawn(config.name, agent.run(ready))
         await ready.told

@@ -20,18 +20,22 @@ from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.scheduler.runtime import Scheduler
 from kvestigate.cluster.workforce.direct import DirectTransport
 from kvestigate.cluster.workforce.feed import FedApi, Feed
+from kvestigate.cluster.workforce.identities import (
+    KUBELETS,
+    MANAGER,
+    SCHEDULER,
+    Identity,
+    controller,
+    kubelet,
+)
 from kvestigate.cluster.workforce.nodes import Nodes
 from kvestigate.cluster.workforce.signers import SIGNER, signing
 from kvestigate.http.certificates import CertificateAuthority
 
 _log = logging.getLogger(__name__)
 
-CONTROLLER_MANAGER = "system:kube-controller-manager"
-SCHEDULER = "system:kube-scheduler"
-KUBELETS = "system:nodes"
-
-Connect = Callable[[str, str], DirectTransport]
-"""(plane, user) -> the transport to that plane's API as that user."""
+Connect = Callable[[str, Identity], DirectTransport]
+"""(plane, identity) -> the transport to that plane's API as that identity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +109,21 @@ class PlaneWorkers:
             async with AsyncExitStack() as stack:
                 # Nodes first: they renew their leases before a controller finds them expired.
                 await stack.enter_async_context(
-                    Nodes(self._api(KUBELETS), self.clock, self._options.nodes)
+                    Nodes(
+                        self._api(KUBELETS),
+                        self.clock,
+                        self._options.nodes,
+                        identify=lambda node: self._api(kubelet(node)),
+                    )
                 )
                 await stack.enter_async_context(
                     Scheduler(self._api(SCHEDULER), clock=self.clock, random=self._random)
                 )
                 await stack.enter_async_context(
                     Manager(
-                        self._api(CONTROLLER_MANAGER),
+                        self._api(MANAGER),
                         self._controllers(),
+                        identify=lambda name: self._api(controller(name)),
                         clock=self.clock,
                         pace=self.loop.call_when_idle,
                     )
@@ -128,7 +138,7 @@ class PlaneWorkers:
             return CONTROLLERS
         return {**CONTROLLERS, SIGNER: signing(authority, self.plane.name)}
 
-    def _api(self, user: str) -> FedApi:
-        api = FedApi(self._connect(self.plane.name, user), self._feed)
+    def _api(self, identity: Identity) -> FedApi:
+        api = FedApi(self._connect(self.plane.name, identity), self._feed)
         self._apis.append(api)
         return api

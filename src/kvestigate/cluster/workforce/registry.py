@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -20,7 +21,6 @@ from kvestigate import errors
 from kvestigate.aio.clock import WALL, Clock, Timer
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.front.serving import StartWorkers
-from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.tenancy import timing
 from kvestigate.cluster.plane.tenancy.planes import Planes
@@ -251,9 +251,7 @@ def start_workers(*, controllers: bool, nodes: int) -> StartWorkers:
     def start(
         api: ApiServer, authority: CertificateAuthority
     ) -> AbstractAsyncContextManager[WorkerRegistry]:
-        def connect(plane: str, user: str) -> DirectTransport:
-            return DirectTransport(api, plane, User(user, (MASTERS, AUTHENTICATED)))
-
+        connect = partial(DirectTransport, api)
         options = WorkerOptions(nodes=nodes, authority=authority)
         registry = WorkerRegistry(api.planes, connect, options, on_wall_clock=controllers)
         return _workforce(registry, SimulatedKubelets(api.planes, api.backends, connect))

@@ -43,6 +43,8 @@ _GOODBYE = 1.0
 """Seconds that open streams get when the agent stops."""
 
 
+Identify = Callable[[str], Api]
+"""Connects to the API as the node of a name."""
 Listening = Callable[[str, tuple[str, int]], None]
 """Told the name of a node, and where its kubelet API listens."""
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import Api
-from kvestigate.cluster.node.agent.agent import Agent, Listening, nobody
+from kvestigate.cluster.node.agent.agent import Agent, Identify, Listening, nobody
 from kvestigate.cluster.node.agent.feed import Feed
 from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.hosts.interface import Host
@@ -28,7 +28,7 @@ class Fleet:
 
     With `client_ca`, callers of the kubelet APIs need a certificate of it. Without a certificate
     for `serving`, a new self-signed one is made. `listening` is told where the kubelet API of each
-    node listens.
+    node listens. `identify` connects as a node; without it, all nodes act through `api`.
     """
 
     def __init__(
@@ -40,7 +40,9 @@ class Fleet:
         serving: KeyPair | None = None,
         client_ca: bytes | None = None,
         listening: Listening = nobody,
+        identify: Identify | None = None,
     ) -> None:
+        identify = identify or (lambda node: api)
         self._feed = Feed(api)
         self._network = _network(api, self._feed, nodes)
         self._clock = clock
@@ -50,7 +52,7 @@ class Fleet:
         tls = server_context(certificate=serving.certificate, key=serving.key, client_ca=client_ca)
         self.agents = [
             Agent(
-                api,
+                identify(config.name),
                 host,
                 replace(config, client_ca=client_ca),
                 clock=clock,

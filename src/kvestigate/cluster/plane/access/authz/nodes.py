@@ -20,7 +20,7 @@ from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.errors import InputError
 from kvestigate.kube.field_selectors import parse_fields
 
-KUBELET, _GROUP = "system:node:", "system:nodes"
+KUBELET, NODES = "system:node:", "system:nodes"
 """The prefix of the user names of kubelets, and their group."""
 LEASES = "kube-node-lease"
 _OWN_VERBS = ("get", "create", "update", "patch", "delete")
@@ -37,7 +37,7 @@ _YES, _NO = Decision(True), Decision(False)
 
 def node_of(user: User) -> str | None:
     """The node of the kubelet that a user is; None for all other users."""
-    if user.name.startswith(KUBELET) and _GROUP in user.groups:
+    if user.name.startswith(KUBELET) and NODES in user.groups:
         return user.name.removeprefix(KUBELET)
     return None
 

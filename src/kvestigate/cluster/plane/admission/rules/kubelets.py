@@ -200,10 +200,11 @@ def _foreign_labels(new: Object, old: Object) -> str:
     now: dict[str, str] = new["metadata"].get("labels") or {}
     before: dict[str, str] = (old.get("metadata") or {}).get("labels") or {}
     changed = {key for key, _ in now.items() ^ before.items()}
-    return ", ".join(sorted(filter(_is_foreign, changed)))
+    return ", ".join(sorted(filter(is_foreign, changed)))
 
 
-def _is_foreign(label: str) -> bool:
+def is_foreign(label: str) -> bool:
+    """Whether a kubelet may not set the label of its node."""
     prefix, slash, _ = label.partition("/")
     if not slash or not _within(prefix, *_CLUSTER_PREFIXES):
         return False
