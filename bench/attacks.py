@@ -226,7 +226,8 @@ def run(settings: Settings) -> AttacksResult:
         _times(judge, f"{path}/a")  # warm
         neighbour.times(_REQUESTS)
         for round_ in range(_ROUNDS):  # interleaved, so that a slow minute hits all alike
-            _plane_round(planes, served, judge, f"{path}/a", round_)
+            with served.judge() as fresh:  # an idle connection would be closed by now
+                _plane_round(planes, served, fresh, f"{path}/a", round_)
             _gateway_round(gateway, neighbour, port)
             settings.progress(f"round {round_ + 1} of {_ROUNDS}")
     return AttacksResult(

@@ -18,9 +18,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_WORK, _REST = 0.0005, 0.0015
-"""Seconds from one rest to the next, and of each rest. Nearly all that people send is done before
-the first rest."""
+_WORK, _REST = 0.00025, 0.00075
+"""Seconds from one rest to the next, and of each rest. A request of somebody else waits for one
+stretch of work, so the stretch is shorter than such a request takes (0.3 ms)."""
 
 
 class _Pace(threading.local):

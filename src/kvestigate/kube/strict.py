@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from kvestigate.kube import facts
+from kvestigate.kube import facts, pauses
 from kvestigate.kube.facts import Type
 
 _int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
@@ -61,6 +61,7 @@ class _Inner:
 
 
 def _fit_inner(type_: type[_Inner], value: Any) -> _Inner:
+    pauses.rest_if_due()
     msgspec.convert(value, _types[type_.definition], dec_hook=_fit_inner)
     return type_()
 

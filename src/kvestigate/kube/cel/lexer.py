@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -44,8 +45,8 @@ _DIGITS = 100
 _PLAIN = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
 
 
-def tokens(source: str) -> list[Token]:
-    found: list[Token] = []
+def tokens(source: str) -> Iterator[Token]:
+    """Read as they are asked for: most of what is refused is refused early."""
     position = 0
     while position < len(source):
         pauses.rest_if_due()
@@ -53,9 +54,9 @@ def tokens(source: str) -> list[Token]:
         if match is None:
             raise CompileError(source, _unreadable(source, position))
         if match.lastgroup != "blank":
-            found.append(_token(source, match))
+            yield _token(source, match)
         position = match.end()
-    return [*found, Token(END, END, len(source))]
+    yield Token(END, END, len(source))
 
 
 def _unreadable(source: str, at: int) -> list[Issue]:

@@ -74,7 +74,7 @@ class _Parser:
     def __init__(self, source: str) -> None:
         self._source = source
         self._tokens = tokens(source)
-        self._at = 0
+        self._next = next(self._tokens)
         self._depth = 0
 
     def whole(self) -> Node:
@@ -87,12 +87,12 @@ class _Parser:
     # -- tokens --------------------------------------------------------------------------
 
     def _peek(self) -> Token:
-        return self._tokens[self._at]
+        return self._next
 
     def _take(self) -> Token:
         pauses.rest_if_due()
-        token = self._tokens[self._at]
-        self._at += 1
+        token = self._next
+        self._next = next(self._tokens, token)  # the end is followed by itself
         return token
 
     def _accept(self, kind: str) -> Token | None:

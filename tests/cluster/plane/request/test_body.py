@@ -27,3 +27,22 @@ async def test_the_mistake_is_named(api: Api, body: bytes, words: str) -> None:
 
     assert refused.status == 400
     assert f"json parse error: {words}" in refused.body["message"]
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":', b'[{"a":', b'{"\\\\\\"[{": ["{",1],"a": '])
+@pytest.mark.parametrize(("levels", "is_deep"), [(248, False), (260, True)])
+async def test_so_many_levels_are_read(
+    api: Api, opening: bytes, levels: int, is_deep: bool
+) -> None:
+    closing = bytes(opening.translate(bytes.maketrans(b"{[", b"}]"), BETWEEN)[::-1])
+    closing = closing[-1:] if b'"\\' in opening else closing
+    times, rest = divmod(levels, len(closing))
+    value = opening * times + b"[" * rest + b"1" + b"]" * rest + closing * times
+    refused = await api.post(MAPS, b'{"data":' + value + b"}")
+
+    assert refused.status == 400
+    assert ("nested too deeply" in refused.body["message"]) == is_deep
+
+
+BETWEEN = bytes(set(range(256)) - set(b"{["))
+"""What does not open a level."""

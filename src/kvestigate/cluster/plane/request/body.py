@@ -34,7 +34,7 @@ from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.request.yaml_body import ParsedYaml, parse_yaml
 from kvestigate.errors import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
-from kvestigate.kube import causes, duplicates
+from kvestigate.kube import causes, duplicates, pauses
 from kvestigate.kube.duplicates import ONCE, Repeated
 from kvestigate.kube.schema import Problems
 
@@ -276,6 +276,8 @@ def decode_json(data: bytes) -> tuple[Any, Repeated]:
     Raises DecodeError, UnicodeDecodeError or RecursionError if the text is not JSON.
     """
     check_amount(data)
+    if _is_deep(data):
+        raise RecursionError
     value = _decode(data)
     return value, duplicates.checked(data, value)
 
@@ -291,12 +293,41 @@ def _has_many_values(data: bytes) -> bool:
     strings. Few texts have as many with those inside of strings."""
     if len(data) <= MOST_VALUES or _separators(data) <= MOST_VALUES:
         return False
-    plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    return sum(map(_separators, plain.split(b'"')[::2])) > MOST_VALUES
+    return sum(map(_separators, _without_escapes(data).split(b'"')[::2])) > MOST_VALUES
+
+
+def _without_escapes(data: bytes) -> bytes:
+    """JSON in which every quote begins or ends a string."""
+    return data.replace(b"\\\\", b"").replace(b'\\"', b"")
 
 
 def _separators(data: bytes) -> int:
     return data.count(b",") + data.count(b"[") + data.count(b"{")
+
+
+MOST_LEVELS = 250
+"""Lists and objects inside of each other. To find out by an overflow of the stack takes longer."""
+_BETWEEN_RESTS = 64 * 1024
+_CURLY = bytes.maketrans(b"[]", b"{}")
+_NO_BRACKETS = bytes(set(range(256)) - set(b'{}[]"'))
+
+
+def _is_deep(data: bytes) -> bool:
+    """Whether JSON has more than MOST_LEVELS. Of most objects the number of brackets says so."""
+    if data.count(b"{") + data.count(b"[") <= MOST_LEVELS:
+        return False
+    plain, pieces = _without_escapes(data), []
+    for start in range(0, len(plain), _BETWEEN_RESTS):
+        pauses.rest_if_due()
+        pieces.append(plain[start : start + _BETWEEN_RESTS].translate(_CURLY, _NO_BRACKETS))
+    brackets = b"".join(b"".join(pieces).split(b'"')[::2])
+    for _ in range(MOST_LEVELS):
+        pauses.rest_if_due()
+        outer = brackets.replace(b"{}", b"")
+        if len(outer) == len(brackets):
+            return False  # nothing is left, or brackets that the decoder complains about
+        brackets = outer
+    return bool(brackets)
 
 
 def json_problem(error: Exception) -> str:
