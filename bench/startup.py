@@ -25,14 +25,20 @@ def run(settings: Settings) -> Result:
 def _race(settings: Settings, directory: Path, config: str) -> Result:
     kubectl = binaries.find().path("kubectl")
     ours = str(Path(sys.executable).with_name("kvestigate"))
-    # kubectl keeps what it discovers in HOME: its own, so that ours stays as it is.
-    environment = os.environ | {"HOME": str(directory), "KUBECONFIG": config}
+    # kubectl keeps what it discovers in HOME: its own, so that ours stays as it is. Our bytecode is
+    # kept too, as pip does when it installs: a checkout may have been told not to.
+    environment = os.environ | {
+        "HOME": str(directory),
+        "KUBECONFIG": config,
+        "PYTHONPYCACHEPREFIX": str(directory / "bytecode"),
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
     contenders = [
         Contender("kvestigate pods", [ours, "pods"], environment),
         Contender("kubectl get pods -A", [kubectl, "get", "pods", "-A"], environment),
-        Contender("kvestigate --help", [ours, "--help"]),
-        Contender("kvestigate --version", [ours, "--version"]),
-        Contender("python -c pass", [sys.executable, "-c", "pass"]),
+        Contender("kvestigate --help", [ours, "--help"], environment),
+        Contender("kvestigate --version", [ours, "--version"], environment),
+        Contender("python -c pass", [sys.executable, "-c", "pass"], environment),
         Contender("kubectl --help", [kubectl, "--help"]),
         Contender("kubectl version --client", [kubectl, "version", "--client"]),
     ]

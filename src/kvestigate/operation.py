@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from kvestigate.client.access import Access, AccessOptions
 from kvestigate.errors import EXIT_OK, InputError
@@ -32,8 +33,7 @@ Output = TypeVar("Output")
 _PARAM = "param"
 
 
-@dataclass(frozen=True, slots=True)
-class Param:
+class Param(Struct, frozen=True):
     """How a field of an input is given, where its name and type do not say it."""
 
     flags: tuple[str, ...] = ()
@@ -171,8 +171,7 @@ class Use(enum.Enum):
     REMOVE = "remove"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceUse:
+class WorkspaceUse(Struct, frozen=True):
     """One workspace that an input names, with everything that a policy or a quota asks of it."""
 
     node: str
@@ -220,8 +219,7 @@ class Isolation(enum.StrEnum):
     """Agents are as trusted as the operator: what they run is root."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunRules:
+class RunRules(Struct, frozen=True):
     """What holds for everything that an agent does on a host."""
 
     isolation: Isolation = Isolation.REQUIRED

@@ -78,10 +78,8 @@ def test_colour_can_be_forced_into_a_pipe(
     assert "\x1b[1mNAME" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("format", "unwanted"), [("json", {"yaml"}), ("table", {"yaml", "msgspec"})]
-)
-def test_a_format_imports_only_what_it_needs(format: str, unwanted: set[str]) -> None:
+@pytest.mark.parametrize("format", ["json", "table"])
+def test_a_format_imports_only_what_it_needs(format: str) -> None:
     program = (
         "import sys\n"
         "from kvestigate.cli.options import GlobalOptions\n"
@@ -92,4 +90,4 @@ def test_a_format_imports_only_what_it_needs(format: str, unwanted: set[str]) ->
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert not unwanted & set(done.stderr.split())
+    assert "yaml" not in done.stderr.split()

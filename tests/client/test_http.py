@@ -4,10 +4,10 @@ import base64
 import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from kvestigate import __version__, errors
 from kvestigate.client.access import Access, Impersonation, Tls

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from kvestigate.client.access import Access, Impersonation, Tls
 from kvestigate.client.auth.static import Anonymous
@@ -123,5 +124,5 @@ def test_an_answer_is_what_shows_that_tls_was_verified() -> None:
     local = local_facts(ACCESS)
     assert local.tls is not None
     assert local.tls.verified is None
-    answered = replace(local, tls=replace(local.tls, verified=True))
+    answered = dataclasses.replace(local, tls=dataclasses.replace(local.tls, verified=True))
     assert "verified for api.example.com against" in to_text(context_blocks(answered))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 
-@dataclass(slots=True)
-class Backoff:
+class Backoff(Struct):
     """`next()` is the pause before the next attempt, twice the last; `reset()` after a success.
 
     Jitter spreads the clients of a server that has just come back, so that they do not
@@ -20,7 +20,7 @@ class Backoff:
     jitter: float = 0.5
     """A pause of `d` becomes a random one from `d` to `d * (1 + jitter)`."""
     random: Callable[[], float] = random.random
-    attempts: int = field(default=0, init=False)
+    attempts: int = 0
 
     def next(self) -> float:
         # The exponent is bounded too: a float overflows long before a patient caller gives up.

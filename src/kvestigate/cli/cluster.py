@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +35,8 @@ def resolved(wanted: AccessOptions) -> Access:
         local = _local_kubeconfig()
         if local is None:
             raise NoCluster(error.message, hint=_HINT) from None
+        from msgspec.structs import replace
+
         return resolve(replace(wanted, kubeconfig=str(local)), os.environ, home())
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -278,6 +277,8 @@ def _say(text: str) -> None:
 
 
 def _access(options: GlobalOptions, given: dict[str, Any]) -> Access:
+    from msgspec.structs import replace
+
     from kvestigate.collect.access import authority, configured, verifying
 
     wanted = replace(options.access(), ca_file=authority(given["ca_file"]))

@@ -17,9 +17,9 @@ import click
 from kvestigate import catalog
 from kvestigate.cli import confirm
 from kvestigate.cli.options import GLOBAL_NAMES, GlobalOptions, collected, global_parameters
-from kvestigate.cli.run import Run
 
 if TYPE_CHECKING:
+    from kvestigate.cli.run import Run
     from kvestigate.operation import Operation
 
 P = ParamSpec("P")
@@ -126,6 +126,8 @@ def operation_of(runs: str | Operation[Any, Any]) -> Operation[Any, Any]:
 
 def run_of(runs: str | Operation[Any, Any], parameters: dict[str, Any]) -> Run:
     """The call of an operation; the confirmation flags are taken out of `parameters`."""
+    from kvestigate.cli.run import Run
+
     context = click.get_current_context()
     operation = operation_of(runs)
     given = confirm.confirmation(operation, parameters)

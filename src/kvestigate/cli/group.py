@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
@@ -24,8 +24,10 @@ from kvestigate.cli.command import (
     write_options,
 )
 from kvestigate.cli.commands import DERIVED, HEADINGS, OTHERS, Entry
-from kvestigate.cli.run import Run
 from kvestigate.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from kvestigate.cli.run import Run
 
 P = ParamSpec("P")
 R = TypeVar("R")

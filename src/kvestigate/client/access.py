@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from kvestigate.client.auth.files import read_file
 from kvestigate.client.auth.interface import Credentials, ExecCluster, Fetch, Now, wall_now
@@ -29,19 +30,17 @@ from kvestigate.errors import ConfigError
 __all__ = ["Access", "AccessOptions", "Impersonation", "Tls", "resolve"]
 
 
-@dataclass(frozen=True, slots=True)
-class Tls:
+class Tls(Struct, frozen=True):
     """How the server proves itself."""
 
-    ca: bytes | None = field(default=None, repr=False)
+    ca: bytes | None = None
     """The only authorities to trust, PEM; None for the system's."""
     insecure: bool = False
     server_name: str | None = None
     """The name to ask for and to find in the certificate, when it is not the host's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Impersonation:
+class Impersonation(Struct, frozen=True):
     """Whom to act as, on top of who we are."""
 
     user: str
@@ -72,14 +71,13 @@ def _escape(key: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """One cluster as seen by one user."""
 
     server: Endpoint
     credentials: Credentials
     tls: Tls = field(default_factory=Tls)
-    proxy_url: str | None = field(default=None, repr=False)
+    proxy_url: str | None = None
     """`http`, `https` or `socks5`; may hold a password."""
     impersonate: Impersonation | None = None
     namespace: str = "default"
@@ -93,6 +91,9 @@ class Access:
     """The kubeconfig files that were read, first to last."""
     disable_compression: bool = False
     request_timeout: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Access({self.server}, context={self.context!r}, user={self.user!r})"
 
 
 def resolve(

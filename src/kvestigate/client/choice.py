@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvestigate.client.endpoint import parse_endpoint
 from kvestigate.client.incluster import InCluster, in_cluster
@@ -29,8 +31,7 @@ from kvestigate.errors import ConfigError, InputError, NoCluster, UsageError
 from kvestigate.kube.documents import File, Section
 
 
-@dataclass(frozen=True, slots=True)
-class AccessOptions:
+class AccessOptions(Struct, frozen=True):
     """The flags that say which cluster is meant and how to log in. Empty means not given."""
 
     kubeconfig: str = ""
@@ -54,8 +55,7 @@ class AccessOptions:
         return f"AccessOptions(kubeconfig={self.kubeconfig!r}, context={self.context!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The entries that flags and files together point to, flags applied."""
 
     cluster: Cluster

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 PROXY_SCHEMES = ("http", "https", "socks5")
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """A parsed server URL."""
 
     scheme: str

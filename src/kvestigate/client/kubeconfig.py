@@ -9,40 +9,49 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
+
+from msgspec import Struct, field
 
 from kvestigate.errors import ConfigError, nearest
 from kvestigate.kube.documents import Section, first_document, type_name
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class _Part(Struct, frozen=True):
+    """A mapping of the file. Its repr only names the mapping, whose values may be secrets."""
+
+    section: Section
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.section.label})"
+
+
+class _Entry(_Part, frozen=True):
+    name: str
+
+
+class Cluster(_Entry, frozen=True):
     """An entry of `clusters`."""
 
-    name: str
-    section: Section
     server: str
     certificate_authority: str
     """A path, absolute; empty when not set."""
     certificate_authority_data: bytes | None
     insecure_skip_tls_verify: bool
     tls_server_name: str
-    proxy_url: str = field(repr=False)
+    proxy_url: str
     """May hold a password."""
     disable_compression: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Exec:
+class Exec(_Part, frozen=True):
     """A user's credential plugin."""
 
-    section: Section
     command: str
     """A name to find on PATH, or an absolute path."""
-    args: tuple[str, ...] = field(repr=False)
-    env: tuple[tuple[str, str], ...] = field(repr=False)
+    args: tuple[str, ...]
+    env: tuple[tuple[str, str], ...]
     api_version: str
     install_hint: str
     provide_cluster_info: bool
@@ -50,30 +59,24 @@ class Exec:
     """`Never`, `IfAvailable` or `Always`; empty when a v1 plugin forgot to say."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuthProvider:
+class AuthProvider(_Entry, frozen=True):
     """A user's `auth-provider`, the predecessor of plugins: `oidc` is the one that lives on."""
 
-    section: Section
-    name: str
-    config: Mapping[str, str] = field(repr=False)
+    config: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(_Entry, frozen=True):
     """An entry of `users`."""
 
-    name: str
-    section: Section
     client_certificate: str
     """A path, absolute; empty when not set. So are the other paths."""
-    client_certificate_data: bytes | None = field(repr=False)
+    client_certificate_data: bytes | None
     client_key: str
-    client_key_data: bytes | None = field(repr=False)
-    token: str = field(repr=False)
+    client_key_data: bytes | None
+    token: str
     token_file: str
     username: str
-    password: str = field(repr=False)
+    password: str
     as_user: str
     as_uid: str
     as_groups: tuple[str, ...]
@@ -86,19 +89,15 @@ class User:
         return Path(self.section.document.source)
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(_Entry, frozen=True):
     """An entry of `contexts`."""
 
-    name: str
-    section: Section
     cluster: str
     user: str
     namespace: str
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """One kubeconfig, or several merged."""
 
     files: tuple[Path, ...] = ()
@@ -107,7 +106,7 @@ class Config:
     users: Mapping[str, User] = field(default_factory=dict)
     contexts: Mapping[str, Context] = field(default_factory=dict)
     current_context: str = ""
-    top: Section | None = field(default=None, repr=False)
+    top: Section | None = None
     """The file that sets `current-context`; None when none does."""
 
     @property
@@ -220,13 +219,6 @@ def _named(top: Section, key: str) -> Iterable[tuple[str, Section]]:
         yield name, body or Section(entry.document, entry.path, label, {})
 
 
-class _Entry(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def section(self) -> Section: ...
-
-
 EntryT = TypeVar("EntryT", bound=_Entry)
 
 
@@ -315,7 +307,7 @@ def _exec(body: Section) -> Exec:
 
 def read_context(name: str, body: Section) -> Context:
     """The context that the mapping `body` describes."""
-    return Context(name, body, body.text("cluster"), body.text("user"), body.text("namespace"))
+    return Context(body, name, body.text("cluster"), body.text("user"), body.text("namespace"))
 
 
 def _path(body: Section, key: str) -> str:

@@ -12,8 +12,9 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct
 
 from kvestigate import errors
 from kvestigate.aio.backoff import Backoff
@@ -34,15 +35,18 @@ class RetryLater(Exception):
         self.error = error
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+def _pause() -> Backoff:
+    return Backoff(initial=0.1, cap=5.0)
+
+
+class RetryPolicy(Struct, frozen=True):
     """How often and how long a client retries."""
 
     attempts: int = 10
     """Tries that follow a `Retry-After`, as client-go's."""
     reconnects: int = 3
     """Tries that follow a broken connection: a person waits for most of them."""
-    pause: Callable[[], Backoff] = field(default=lambda: Backoff(initial=0.1, cap=5.0))
+    pause: Callable[[], Backoff] = _pause
     clock: Clock = WALL
 
     async def run(

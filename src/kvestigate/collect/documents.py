@@ -10,10 +10,11 @@ import glob
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from kvestigate.collect.kinds import WorkloadKind, kind_of
 from kvestigate.collect.normalise import normalise

@@ -11,9 +11,10 @@ import base64
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
+
+from msgspec import Struct
 
 from kvestigate import errors
 from kvestigate.http import sockets, socks
@@ -33,8 +34,7 @@ _TLS_HINTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """The server that requests are for, and the way to it."""
 
     host: str

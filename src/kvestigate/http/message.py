@@ -8,7 +8,6 @@ without one.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -75,8 +74,7 @@ class Headers:
         return f"Headers({self._fields!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(Struct, frozen=True):
     """Who is at the other end of the connection."""
 
     address: str = ""
@@ -150,8 +148,7 @@ class WebSocket(Protocol):
     async def close(self, code: int = 1000, reason: str = "") -> None: ...
 
 
-@dataclass(slots=True)
-class Upgrade:
+class Upgrade(Struct):
     """Accept a WebSocket with one of the client's subprotocols and hand it to `run`."""
 
     run: Callable[[WebSocket], Awaitable[None]]

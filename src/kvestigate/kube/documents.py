@@ -26,9 +26,11 @@ import re
 import types
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache, cached_property
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
 
 from kvestigate.errors import ConfigError, InputError, UsageError, nearest
 from kvestigate.kube import block_yaml
@@ -42,8 +44,7 @@ _LONGEST = 60
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One mistake in a document."""
 
     path: str
@@ -64,16 +65,18 @@ class Mistakes(InputError):
         super().__init__("; ".join(map(str, self.problems)), hint=hint)
 
 
-@dataclass(frozen=True)
-class File:
+class File(Struct, frozen=True, dict=True):
     """A file with one document."""
 
     source: str
     """The file's name, `-` for standard input."""
-    data: bytes = field(repr=False)
-    value: Any = field(repr=False)
+    data: bytes
+    value: Any
     repeated: tuple[str, ...] = ()
     """`line 7: key "a" already set in map`: keys given twice, of which the last counts."""
+
+    def __repr__(self) -> str:
+        return f"File({self.source!r})"  # what it holds may be secret
 
     @contextmanager
     def mistakes(self) -> Iterator[None]:
@@ -157,15 +160,17 @@ def _steps(path: str) -> list[str | int]:
     return [name or int(index) for name, index in _STEP.findall(path)]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One mapping of a file that may hold secrets, read with errors that name field and place."""
 
     document: File
     path: tuple[str | int, ...]
     label: str
     """How messages call it: `user "admin"`; empty at the top of the file."""
-    values: Mapping[str, Any] = field(repr=False)
+    values: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return f"Section({self.document.source!r}, {self.label!r})"
 
     def where(self, *keys: str | int) -> str:
         return self.document.where(*self.path, *keys)

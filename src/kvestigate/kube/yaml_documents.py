@@ -16,9 +16,11 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvestigate.errors import InputError
 from kvestigate.kube import pauses
@@ -28,8 +30,7 @@ Node = Any
 """A node of PyYAML's; its stubs do not know the attribute `id` that tells the kinds apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One document of a file."""
 
     value: Any

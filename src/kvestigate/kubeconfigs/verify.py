@@ -114,7 +114,7 @@ async def verify(
     async def one(name: str) -> Check:
         nonlocal left
         async with room:
-            wanted = replace(access, context=name)
+            wanted = msgspec.structs.replace(access, context=name)
             check = await _check(wanted, options.timeout, environ, home, terminal)
         left -= 1
         if progress is not None:

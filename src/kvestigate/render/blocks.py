@@ -9,8 +9,9 @@ from __future__ import annotations
 import enum
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 T = TypeVar("T")
 
@@ -26,16 +27,14 @@ class Tone(enum.Enum):
     BAD = "bad"
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """A value in a table."""
 
     text: str
     tone: Tone = Tone.PLAIN
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """The heading of a column, and how its cells are shown."""
 
     title: str
@@ -45,8 +44,7 @@ class Column:
     """Shown only with `-o wide`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Rows of cells under columns."""
 
     columns: Sequence[Column]
@@ -62,15 +60,13 @@ class Table:
         return columns, [[as_cell(row[index]) for index in chosen] for row in self.rows]
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Names and values, one pair a line."""
 
     pairs: Sequence[tuple[str, str | Cell]]
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """One paragraph: a heading, a verdict, a note or any other text."""
 
     cell: Cell
@@ -79,8 +75,7 @@ class Text:
 Block = Table | Facts | Text
 
 
-@dataclass(frozen=True, slots=True)
-class Field(Generic[T]):
+class Field(Struct, Generic[T], frozen=True):
     """A column, and its cell for each row."""
 
     title: str

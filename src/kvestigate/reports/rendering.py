@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from kvestigate.render.blocks import Block, Field, Table, Tone, table, text
 from kvestigate.reports.model import Report, gap_line

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 EXEC_MODES = ("Never", "IfAvailable", "Always")
@@ -19,16 +20,15 @@ def wall_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(Struct, frozen=True):
     """What one request is sent with. Its repr names what is set, never the values."""
 
-    token: str | None = field(default=None, repr=False)
-    basic: tuple[str, str] | None = field(default=None, repr=False)
+    token: str | None = None
+    basic: tuple[str, str] | None = None
     """User name and password."""
-    certificate: bytes | None = field(default=None, repr=False)
+    certificate: bytes | None = None
     """The client certificate and its chain, PEM."""
-    key: bytes | None = field(default=None, repr=False)
+    key: bytes | None = None
     """PEM."""
 
     def __repr__(self) -> str:
@@ -36,18 +36,20 @@ class Credential:
         return f"Credential({', '.join(part for part in parts if getattr(self, part))})"
 
 
-@dataclass(frozen=True, slots=True)
-class ExecCluster:
+class ExecCluster(Struct, frozen=True):
     """What a plugin that asks for it is told about the cluster."""
 
     server: str
     tls_server_name: str = ""
     insecure_skip_tls_verify: bool = False
     certificate_authority_data: bytes | None = None
-    proxy_url: str = field(default="", repr=False)
+    proxy_url: str = ""
     disable_compression: bool = False
-    config: Any = field(default=None, repr=False)
+    config: Any = None
     """The cluster's extension `client.authentication.k8s.io/exec`."""
+
+    def __repr__(self) -> str:
+        return f"ExecCluster({self.server!r})"
 
     def as_json(self) -> dict[str, Any]:
         values: dict[str, Any] = {"server": self.server}

@@ -10,9 +10,10 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from kvestigate.client.auth.files import CertificateFiles, TokenFile, read_file
 from kvestigate.client.auth.interface import (
