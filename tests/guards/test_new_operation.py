@@ -22,9 +22,9 @@ from dataclasses import replace
 from kvestigate import catalog
 from kvestigate.aio.clock import WallClock
 from kvestigate.cybernet.audit_log import AuditLog
-from kvestigate.cybernet.gateway import Gateway
+from kvestigate.cybernet.gateway import Caller, Gateway
 from kvestigate.cybernet.http import handler
-from kvestigate.cybernet.mcp import McpSession
+from kvestigate.cybernet.mcp import McpFront
 from kvestigate.cybernet.registry import offered
 from kvestigate.cybernet.spec import read_cyberspace
 from kvestigate.cybernet.tokens import digest
@@ -49,14 +49,15 @@ async def http(gateway, path, body=None):
 
 async def mcp(gateway, *messages):
     written = []
-    session = McpSession(gateway, "ada", written.append)
     async def lines():
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {},
+                 "clientInfo": {"name": "test", "version": "1"}}
         yield json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize",
-                          "params": {"protocolVersion": "2025-11-25"}}).encode() + b"\\n"
+                          "params": hello}).encode() + b"\\n"
         for number, (method, params) in enumerate(messages, 1):
             message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
             yield json.dumps(message).encode() + b"\\n"
-    await session.run(lines())
+    await McpFront(gateway).serve_lines(Caller("ada", "stdio"), lines(), written.append)
     return {found["id"]: found["result"] for found in map(json.loads, written)}
 
 async def main():

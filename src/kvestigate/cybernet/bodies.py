@@ -205,7 +205,17 @@ class Body:
             found = msgspec.json.decode(self._text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Malformed(f"the body is not JSON: {error}", "body") from None
-        return self._filled(found, DEEPEST)
+        return self.filled(found)
+
+    @property
+    def text(self) -> bytes:
+        """The JSON as it came, with a mark in place of the file."""
+        return bytes(self._text)
+
+    def filled(self, value: Any) -> Any:
+        """The value with the file in place of its mark; Refused if it is too deep or too large."""
+        self._values = 0
+        return self._filled(value, DEEPEST)
 
     def release(self) -> None:
         """The file belongs to another identity to close from now on."""

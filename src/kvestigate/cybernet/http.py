@@ -1,4 +1,4 @@
-"""The HTTP front: `GET /info` for anybody, `POST /api/v1/op/NAME` for those with a token."""
+"""The HTTP front: `/info` for anybody; `/api/v1/op/NAME` and `/mcp` for those with a token."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import msgspec
@@ -16,6 +17,7 @@ from kvestigate.cybernet.info import info_of
 from kvestigate.cybernet.refusals import (
     Malformed,
     NoSuchThing,
+    NotAllowed,
     Refused,
     TooLarge,
     WrongMethod,
@@ -29,7 +31,11 @@ from kvestigate.http.message import Headers, Request, Response
 from kvestigate.http.server import Server, serve
 from kvestigate.http.tls import server_context
 
+if TYPE_CHECKING:
+    from kvestigate.cybernet.mcp import McpFront
+
 OPERATIONS = "/api/v1/op/"
+MCP = "/mcp"
 MOST_BYTES = 2 * 1024 * 1024 * 1024
 """Of a request: files travel inside it, and from there to disk."""
 STRANGERS_BYTES = 64 * 1024
@@ -40,6 +46,7 @@ _JSON = ("content-type", "application/json")
 
 def handler(gateway: Gateway) -> Callable[[Request], Awaitable[Response]]:
     """What answers the requests of agents."""
+    mcp = _mcp_front(gateway)
 
     async def handle(request: Request) -> Response:
         body = request.sink
@@ -47,22 +54,33 @@ def handler(gateway: Gateway) -> Callable[[Request], Awaitable[Response]]:
             body = Body(gateway.room)
             body.write(request.body)
         try:
-            return await _answer(gateway, request, body)
+            return await _answer(gateway, mcp, request, body)
         finally:
             body.close()
 
     return handle
 
 
-async def _answer(gateway: Gateway, request: Request, body: Body) -> Response:
+def _mcp_front(gateway: Gateway) -> McpFront | None:
+    """The SDK is imported only where it is served: it takes a second and 35 MB."""
+    if not gateway.space.listen.mcp_http:
+        return None
+    from kvestigate.cybernet.mcp import McpFront
+
+    return McpFront(gateway)
+
+
+async def _answer(gateway: Gateway, mcp: McpFront | None, request: Request, body: Body) -> Response:
     if request.path == "/info":
         return await _info(gateway, request)
     if request.path.startswith(OPERATIONS):
         return await _operation(gateway, request, body)
+    if request.path == MCP and mcp is not None:
+        return await _message(gateway, mcp, request, body)
     unknown = NoSuchThing(
         f"no such path: {request.path[:200]}",
         "route",
-        hint=f"there are GET /info and POST {OPERATIONS}NAME",
+        hint=f"there are GET /info, POST {OPERATIONS}NAME" + (f" and POST {MCP}" if mcp else ""),
     )
     return _refusal(await _refused(gateway, request, unknown))
 
@@ -155,6 +173,30 @@ async def _operation(gateway: Gateway, request: Request, body: Body) -> Response
     if outcome.result.file is None:
         return Response(200, [_JSON, _PRIVATE], outcome.result.whole)
     return Response(200, [_JSON, _PRIVATE], _Sending(outcome.result))
+
+
+async def _message(gateway: Gateway, mcp: McpFront, request: Request, body: Body) -> Response:
+    """A message of MCP. Whoever sends it is known before the protocol is looked at."""
+    try:
+        if request.method != "POST":
+            raise WrongMethod(f"{request.method}: messages of MCP are posted", "route")
+        _check_origin(request.headers)
+        identity = identify(gateway.space.tokens, request.headers.get_all("authorization"))
+        caller = Caller(identity, request.peer.address)
+        try:
+            await body.value()
+        except Malformed as refusal:  # the protocol has its own answer to that
+            await gateway.refuse(caller, "", refusal)
+        return await mcp.answer(caller, request, body)
+    except Refused as refusal:
+        return _refusal(await _refused(gateway, request, refusal), allow="POST")
+
+
+def _check_origin(headers: Headers) -> None:
+    """NotAllowed if a page of another site has its reader's browser call us."""
+    origin, host = headers.get("origin"), headers.get("host")
+    if origin and origin.partition("://")[2].lower() != host.lower():
+        raise NotAllowed(f"requests from {origin[:200]} are not answered", "origin")
 
 
 class _Sending:

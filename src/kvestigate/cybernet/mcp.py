@@ -1,210 +1,239 @@
-"""The MCP front: operations as tools for language models, JSON-RPC 2.0 over lines."""
+"""The MCP front: operations as tools for language models, by the official SDK.
+
+The SDK speaks the protocol, of 2026-07-28 and of the handshake era before it. This module says
+which tools there are, and carries out a call by `Gateway.call`, as the HTTP front does. Whoever
+calls is known before the SDK sees a message: each message comes with its `Asked`.
+
+Every HTTP request is served on its own: no sessions are kept, so there is none to take over, and a
+gateway that was started anew answers the next request of every client.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from typing import Any
 
+import anyio
+import mcp_types as types
 import msgspec
+from mcp.server import CacheHint, Server, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from pydantic import ValidationError
 
 from kvestigate import __version__
-from kvestigate.aio.supervisor import Supervisor
+from kvestigate.cybernet.asgi import answered
 from kvestigate.cybernet.bodies import NOTHING, Body
 from kvestigate.cybernet.gateway import Caller, Gateway, Outcome
 from kvestigate.cybernet.parameters import result_schema
 from kvestigate.cybernet.refusals import Malformed, NotAllowed, Refused, TooLarge
-from kvestigate.operation import Effect, Operation
-
-VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-"""Of the protocol, newest first."""
-_BATCHES = "2025-03-26"
-"""The only version in which several requests may come in one line."""
-_STRUCTURED = "2025-06-18"
-"""The first version in which a result is more than text, and its schema is known."""
+from kvestigate.cybernet.tools import hints, tool_name
+from kvestigate.http.message import Request, Response
 
 MOST_FETCHED = 8 * 1024 * 1024
-"""Bytes of a file in an answer, which is one line and says everything twice."""
+"""Bytes of a file in an answer, which is one message and says everything twice."""
 
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
+_ASKED = "kvestigate.asked"
+_LISTS_STAY = CacheHint(ttl_ms=60_000, scope="private")
+"""What is allowed changes when the gateway is started anew, and differs between identities."""
 
 Write = Callable[[bytes], None]
+_Context = ServerRequestContext[Any, Any]
 
 
-class Fault(Exception):
-    """A message that is answered with an error of the protocol."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is known of a message besides the message."""
 
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
+    caller: Caller
+    body: Body
+    """Has the file of the message, if there is one, for which a mark stands in the message."""
 
 
-class McpSession:
-    """One client, from `initialize` until it closes our input."""
+class McpFront:
+    """Serves the tools of one gateway to any number of clients."""
 
-    def __init__(self, gateway: Gateway, identity: str, write: Write) -> None:
+    def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
-        self._caller = Caller(identity, "stdio")
-        self._write = write
         self._tools = {tool_name(name): name for name in gateway.operations}
-        self._version = ""
-        self._answering: set[Any] = set()
-        """Ids of requests."""
-        self._unwanted: set[Any] = set()
-        """Those among them of which the client wants no answer any more."""
+        metadata = gateway.space.metadata
+        self._server: Server[Any] = Server(
+            f"kvestigate-{metadata.name}",
+            version=__version__,
+            instructions=metadata.description,
+            cache_hints={"tools/list": _LISTS_STAY, "server/discover": _LISTS_STAY},
+            # No parameter of ours is repeated in a header, so there is nothing to compare.
+            get_tool_input_schema=lambda _: None,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+        )
+        self._server.middleware.append(_closing_files)
 
-    async def run(self, pieces: AsyncIterator[bytes]) -> None:
-        """Answer the lines that the pieces make up, wherever they are cut."""
-        async with Supervisor("mcp") as owner:
-            answering: set[asyncio.Task[None]] = set()
-            body = Body(self._gateway.room)
-            try:
-                async for piece in pieces:
-                    *ends, rest = piece.split(b"\n")
-                    for end in ends:
-                        body.write(end)
-                        task = owner.spawn("message", self._line(body))
-                        answering.add(task)
-                        task.add_done_callback(answering.discard)
-                        body = Body(self._gateway.room)
-                        # In order up to the first wait: what follows `initialize` finds it done.
-                        await asyncio.sleep(0)
-                    body.write(rest)
-            finally:
-                body.close()
-            if answering:
-                await asyncio.wait(set(answering))
+    async def answer(self, caller: Caller, request: Request, body: Body) -> Response:
+        """Answer one POST."""
+        text = body.text
+        manager = StreamableHTTPSessionManager(
+            self._server, stateless=True, max_request_body_size=len(text) + 1
+        )
+        extra = {_ASKED: Asked(caller, body)}
+        return await answered(_running(manager), request, text, **extra)
 
-    async def _line(self, body: Body) -> None:
-        try:
-            if (message := await body.value()) is not NOTHING:
-                await self._message(message)
-        except Malformed:
-            self._send(_error(None, Fault(PARSE_ERROR, "the line is not JSON")))
-        except Refused as refusal:
-            self._send(_error(None, Fault(INVALID_REQUEST, refusal.message)))
-        finally:
-            body.close()
+    async def serve_lines(self, caller: Caller, pieces: AsyncIterator[bytes], write: Write) -> None:
+        """Answer one client, a line a message, until what it says ends and is answered."""
+        said, heard = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        answer, answers = anyio.create_memory_object_stream[SessionMessage](0)
+        open_requests = _OpenRequests()
 
-    async def _message(self, message: Any) -> None:
-        if isinstance(message, list) and self._version == _BATCHES and message:
-            answers = [await self._answer(each) for each in message]
-            if found := [it for it in answers if it is not None]:
-                self._send(found)
-        elif (answer := await self._answer(message)) is not None:
-            self._send(answer)
+        async def listen() -> None:
+            async with said:
+                async for body in _lines(pieces, self._gateway):
+                    message = await _understood(body, caller)
+                    if isinstance(message, SessionMessage):
+                        open_requests.heard(message.message)
+                        await said.send(message)
+                    elif message is not None:
+                        write(_line(message))
+                await open_requests.none_left()
 
-    def _send(self, message: Any) -> None:
-        self._write(msgspec.json.encode(message) + b"\n")
+        async def speak() -> None:
+            async with answers:
+                async for each in answers:
+                    write(_line(each.message))
+                    open_requests.answered(each.message)
 
-    async def _answer(self, message: Any) -> dict[str, Any] | None:
-        """None to what needs no answer: a notification, or an answer to nothing."""
-        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            return _error(None, Fault(INVALID_REQUEST, "the message is not one of JSON-RPC 2.0"))
-        method, number = message.get("method"), message.get("id")
-        params = message.get("params") or {}
-        if not isinstance(method, str) or not isinstance(params, dict):
-            if "result" in message or "error" in message:
-                return None
-            return _error(number, Fault(INVALID_REQUEST, "the message has no method"))
-        if number is None:
-            self._notified(method, params)
-            return None
-        if isinstance(number, bool) or not isinstance(number, int | str):
-            return _error(None, Fault(INVALID_REQUEST, "the id is neither a number nor text"))
-        self._answering.add(number)
-        try:
-            return await self._request(number, method, params)
-        finally:
-            self._answering.discard(number)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(listen)
+            tasks.start_soon(speak)
+            await self._server.run(heard, answer, self._server.create_initialization_options())
 
-    async def _request(
-        self, id: int | str, method: str, params: Mapping[str, Any]
-    ) -> dict[str, Any] | None:
-        try:
-            answer = {"jsonrpc": "2.0", "id": id, "result": await self._result(method, params)}
-        except Fault as fault:
-            answer = _error(id, fault)
-        if id in self._unwanted:
-            self._unwanted.discard(id)
-            return None
-        return answer
+    async def _list(self, context: _Context, _: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[self._described(*pair) for pair in self._tools.items()])
 
-    def _notified(self, method: str, params: Mapping[str, Any]) -> None:
-        """An operation that has begun is carried out and recorded, wanted or not."""
-        number = params.get("requestId")
-        known = isinstance(number, int | str) and number in self._answering
-        if method == "notifications/cancelled" and known:
-            self._unwanted.add(number)
-
-    async def _result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        match method:
-            case "initialize":
-                return self._initialize(params)
-            case "ping":
-                return {}
-            case "tools/list":
-                self._require_version()
-                return {"tools": [self._described(*pair) for pair in self._tools.items()]}
-            case "tools/call":
-                self._require_version()
-                return await self._call(params)
-        raise Fault(METHOD_NOT_FOUND, f"there is no method {method[:100]!r}")
-
-    def _require_version(self) -> None:
-        if not self._version:
-            raise Fault(INVALID_REQUEST, "initialize comes first")
-
-    def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        wanted = params.get("protocolVersion")
-        if not isinstance(wanted, str):
-            raise Fault(INVALID_PARAMS, "protocolVersion is missing")
-        self._version = wanted if wanted in VERSIONS else VERSIONS[0]
-        metadata = self._gateway.space.metadata
-        return {
-            "protocolVersion": self._version,
-            "capabilities": {"tools": {"listChanged": False}},
-            "serverInfo": {"name": f"kvestigate-{metadata.name}", "version": __version__},
-            "instructions": metadata.description,
-        }
-
-    def _described(self, tool: str, name: str) -> dict[str, Any]:
+    def _described(self, tool: str, name: str) -> types.Tool:
         operation = self._gateway.operations[name]
-        found = {
-            "name": tool,
-            "description": operation.summary,
-            "inputSchema": self._gateway.schema(operation),
-        }
-        if self._version != VERSIONS[-1]:
-            found["annotations"] = _annotations(operation)
-        if self._version >= _STRUCTURED:
-            found["outputSchema"] = result_schema(operation)
-        return found
+        return types.Tool(
+            name=tool,
+            description=operation.summary,
+            input_schema=self._gateway.schema(operation),
+            output_schema=result_schema(operation),
+            annotations=types.ToolAnnotations.model_validate(hints(operation)),
+        )
 
-    async def _call(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        tool = params.get("name")
-        if not isinstance(tool, str):
-            raise Fault(INVALID_PARAMS, "name is missing")
-        arguments = params.get("arguments") or {}
-        name = self._tools.get(tool)
+    async def _call(
+        self, context: _Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        asked = _asked(context)
+        name = self._tools.get(params.name)
         if name is None:
-            unknown = NotAllowed(f"there is no tool {tool[:100]!r}", "operations.allow")
-            refusal = await self._gateway.refuse(self._caller, tool, unknown)
-            raise Fault(INVALID_PARAMS, refusal.message)
-        outcome = await self._gateway.call(self._caller, name, arguments)
+            unknown = NotAllowed(f"there is no tool {params.name[:100]!r}", "operations.allow")
+            refusal = await self._gateway.refuse(asked.caller, params.name, unknown)
+            raise MCPError(types.INVALID_PARAMS, refusal.message)
         try:
-            body = _whole(outcome)
+            arguments = asked.body.filled(params.arguments or {})
+            asked.body.release()
+            whole = _whole(await self._gateway.call(asked.caller, name, arguments))
         except Refused as refusal:
-            body = msgspec.json.encode(refusal.envelope())
-            return {"content": [_text(body)], "isError": True}
-        result: dict[str, Any] = {"content": [_text(body)], "isError": False}
-        if self._version >= _STRUCTURED:
-            result["structuredContent"] = msgspec.Raw(body)
-        return result
+            text = msgspec.json.encode(refusal.envelope()).decode()
+            return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+        return types.CallToolResult(
+            content=[types.TextContent(text=whole.decode())],
+            structured_content=msgspec.json.decode(whole),
+        )
+
+
+class _OpenRequests:
+    """The requests of a client that are still to be answered."""
+
+    def __init__(self) -> None:
+        self._open: set[types.RequestId] = set()
+        self._changed = anyio.Event()
+
+    def heard(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCRequest):
+            self._open.add(message.id)
+        elif isinstance(message, types.JSONRPCNotification) and message.params:
+            number = message.params.get("requestId")
+            if message.method == "notifications/cancelled" and isinstance(number, int | str):
+                self._close(number)
+
+    def answered(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._close(message.id)
+
+    async def none_left(self) -> None:
+        while self._open:
+            await self._changed.wait()
+
+    def _close(self, number: types.RequestId | None) -> None:
+        self._open -= {number}
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+def _running(manager: StreamableHTTPSessionManager) -> Any:
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)
+
+    return application
+
+
+def _asked(context: _Context) -> Asked:
+    """Over HTTP the SDK hands on its own request, with the scope that it was given."""
+    request: Any = context.request
+    asked = request if isinstance(request, Asked) else request.scope[_ASKED]
+    assert isinstance(asked, Asked)
+    return asked
+
+
+async def _closing_files(ctx: _Context, call_next: CallNext) -> HandlerResult:
+    """A file that no operation has taken is of no use once its message is answered."""
+    try:
+        return await call_next(ctx)
+    finally:
+        _asked(ctx).body.close()
+
+
+async def _lines(pieces: AsyncIterator[bytes], gateway: Gateway) -> AsyncIterator[Body]:
+    """The lines that the pieces make up, wherever these are cut."""
+    body = Body(gateway.room)
+    try:
+        async for piece in pieces:
+            *ends, rest = piece.split(b"\n")
+            for end in ends:
+                body.write(end)
+                yield body
+                body = Body(gateway.room)
+            body.write(rest)
+    finally:
+        body.close()
+
+
+async def _understood(body: Body, caller: Caller) -> SessionMessage | types.JSONRPCError | None:
+    """The message of a line, or the error that it is answered with; None for an empty line."""
+    try:
+        if await body.value() is NOTHING:
+            return None
+        message = types.jsonrpc_message_adapter.validate_json(body.text, by_name=False)
+    except Malformed:
+        return _error(types.PARSE_ERROR, "the line is not JSON")
+    except (Refused, ValidationError) as error:
+        body.close()
+        said = error.message if isinstance(error, Refused) else "the line is no JSON-RPC message"
+        return _error(types.INVALID_REQUEST, said)
+    return SessionMessage(message, ServerMessageMetadata(request_context=Asked(caller, body)))
+
+
+def _error(code: int, message: str) -> types.JSONRPCError:
+    error = types.ErrorData(code=code, message=message)
+    return types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
+
+
+def _line(message: types.JSONRPCMessage) -> bytes:
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
 
 
 def _whole(outcome: Outcome) -> bytes:
@@ -222,28 +251,3 @@ def _whole(outcome: Outcome) -> bytes:
         return answer.whole
     finally:
         answer.close()
-
-
-def tool_name(operation: str) -> str:
-    """Many clients take only letters, digits, `_` and `-` in the name of a tool."""
-    return operation.replace(".", "_")
-
-
-def _annotations(operation: Operation[Any, Any]) -> dict[str, bool]:
-    return {
-        "readOnlyHint": operation.effect is Effect.READ,
-        "destructiveHint": operation.effect is Effect.DESTROY,
-        "openWorldHint": False,
-    }
-
-
-def _text(body: bytes) -> dict[str, str]:
-    return {"type": "text", "text": body.decode()}
-
-
-def _error(id: Any, fault: Fault) -> dict[str, Any]:
-    return {
-        "jsonrpc": "2.0",
-        "id": id,
-        "error": {"code": fault.code, "message": fault.message},
-    }

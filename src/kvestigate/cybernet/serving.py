@@ -13,11 +13,10 @@ from kvestigate.aio.clock import WallClock
 from kvestigate.client.access import Access
 from kvestigate.cybernet.audit_log import AuditLog
 from kvestigate.cybernet.entries import Entry
-from kvestigate.cybernet.gateway import Gateway
+from kvestigate.cybernet.gateway import Caller, Gateway
 from kvestigate.cybernet.http import listening
 from kvestigate.cybernet.inquiries import ledger_of, lift_left_cordons
 from kvestigate.cybernet.loading import Loaded
-from kvestigate.cybernet.mcp import McpSession, Write
 from kvestigate.cybernet.quotas import Usage
 from kvestigate.cybernet.spec import QuotaSpec
 from kvestigate.errors import KvestigateError, UsageError
@@ -130,12 +129,14 @@ async def serve_mcp(
     access: Access,
     identity: str,
     pieces: AsyncIterator[bytes],
-    write: Write,
+    write: Callable[[bytes], None],
     via: NodeAccess = DEFAULT,
 ) -> None:
     """Serve one client until what it says ends."""
+    from kvestigate.cybernet.mcp import McpFront  # a second and 35 MB, for nobody else
+
     async with gateway(loaded, access, via) as opened:
-        await McpSession(opened, identity, write).run(pieces)
+        await McpFront(opened).serve_lines(Caller(identity, "stdio"), pieces, write)
 
 
 def identity_for_mcp(loaded: Loaded, wanted: str) -> str:

@@ -76,6 +76,8 @@ class ListenSpec:
     http: HttpListen | None = None
     """None: the HTTP front is not to be served."""
     mcp_stdio: bool = False
+    mcp_http: bool = True
+    """Whether the HTTP front also speaks MCP, at `/mcp`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +206,12 @@ def _listen(value: Any) -> ListenSpec:
             tls = _fields(found["tls"], "listen.http.tls", ("cert", "key"))
             files = (text(tls.get(it), f"listen.http.tls.{it}") for it in ("cert", "key"))
             http = replace(http, tls=TlsFiles(*files))
-    mcp = _fields(fields.get("mcp"), "listen.mcp", ("stdio",))
-    return ListenSpec(http, _boolean(mcp.get("stdio", False), "listen.mcp.stdio"))
+    mcp = _fields(fields.get("mcp"), "listen.mcp", ("stdio", "http"))
+    return ListenSpec(
+        http,
+        mcp_stdio=_boolean(mcp.get("stdio", False), "listen.mcp.stdio"),
+        mcp_http=_boolean(mcp.get("http", True), "listen.mcp.http"),
+    )
 
 
 def listen_address(value: str, path: str) -> HttpListen:
