@@ -330,6 +330,8 @@ class Operation(Generic[Input, Output]):
     """False: the flag of the consequence is enough, and `--apply` may be left out."""
     for_agents: bool = False
     """A cyberspace may offer it. Everything else is the operator's alone."""
+    idempotent: bool = False
+    """Doing it a second time with the same input changes nothing more. What reads always is."""
     render: Callable[[Output], Sequence[Block]] = _plain
     render_for: Callable[[Input, Output], Sequence[Block]] | None = None
     """Instead of `render`, where the input says what is shown: `--details`."""

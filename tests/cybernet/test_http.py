@@ -223,8 +223,9 @@ async def test_anybody_may_know_what_is_offered_and_nobody_who_by(front: Front) 
     info = answer.json()
     assert answer.status_code == 200
     assert info["name"] == "research-agents"
-    assert [it["name"] for it in info["operations"]] == ["report.run", "report.list", "pods"]
-    assert info["operations"][0]["parameters"]["required"] == ["name"]
+    names = [it["name"] for it in info["operations"]]
+    assert names == ["cyberspace.info", "report.run", "report.list", "pods"]
+    assert info["operations"][1]["parameters"]["required"] == ["name"]
     assert info["constraints"]["hosts"]["allow_names"] == ["node-1", "node-2"]
     assert info["quotas"]["max_total_active_gpu"] == 32
     for secret in ("ada", "bob", "sha256", "audit", *TOKENS.values()):

@@ -62,7 +62,7 @@ async def over_stdio(
 async def use(client: Client) -> None:
     """Everything that the reading tools of the cyberspace can be asked for."""
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert set(tools) == {"report_run", "report_list", "pods"}
+    assert set(tools) == {"cyberspace_info", "report_run", "report_list", "pods"}
     assert tools["report_run"].input_schema["required"] == ["name"]
     assert all((tool.output_schema or {})["type"] == "object" for tool in tools.values())
     annotations = tools["report_run"].annotations
@@ -71,6 +71,8 @@ async def use(client: Client) -> None:
     nodes = await client.call_tool("report_run", {"name": "nodes"})
     assert not nodes.is_error
     assert nodes.structured_content["report"]["nodes"] == []
+    standing = await client.call_tool("cyberspace_info", {})
+    assert standing.structured_content["identity"] == "ada"
     listed = await client.call_tool("report_list", {})
     assert not listed.is_error
     pods = await client.call_tool("pods", {})
@@ -79,7 +81,7 @@ async def use(client: Client) -> None:
     assert refused.is_error
 
 
-OUTCOMES = ["ok", "ok", "ok", "denied"]
+OUTCOMES = ["ok"] * 4 + ["denied"]
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -11,13 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvestigate import catalog
+from kvestigate.cybernet.narrowing import rules_of
 from kvestigate.cybernet.parameters import Defaults, options_of, result_schema, schema
+from kvestigate.cybernet.policy import agent_defaults
 from kvestigate.cybernet.refusals import ConstraintViolated
 from kvestigate.cybernet.registry import exposable
+from kvestigate.cybernet.spec import read_cyberspace
 from kvestigate.operation import Operation
 from kvestigate.workspace.names import DEFAULT_ROOT
 from kvestigate.workspace.spec import GpuSpec, StorageMode
 from kvestigate.workspace.uploads import Upload
+from tests.cybernet.conftest import RESEARCH, changed
 
 OPERATIONS = catalog.operations()
 
@@ -155,3 +159,50 @@ def test_what_is_answered_has_a_schema(operation: Operation[Any, Any]) -> None:
     assert found["type"] == "object"
     assert found["properties"]
     jsonschema_rs.meta.validate(found)
+
+
+def test_every_field_that_agents_can_set_is_described() -> None:
+    for operation in exposable(OPERATIONS).values():
+        found = schema(operation, {})
+        for described in (found, *found.get("$defs", {}).values()):
+            for name, field in described.get("properties", {}).items():
+                said = (field, *field.get("anyOf", ()))
+                assert any(each.get("description") for each in said), (operation.name, name)
+
+
+def test_schemas_say_what_is_allowed_here() -> None:
+    rules = rules_of(read_cyberspace(RESEARCH))
+    definitions = schema(KNOWN["workspace.create"], {}, rules)["$defs"]
+    workspace = definitions["WorkspaceSpec"]["properties"]
+    assert workspace["node"]["enum"] == ["node-1", "node-2"]
+    assert workspace["name"]["pattern"] == "^agent-[a-z0-9][a-z0-9-]{0,30}$"
+    storage = definitions["StorageSpec"]["properties"]
+    assert storage["mode"]["enum"] == ["all-tmpfs", "hybrid"]
+    assert "At most 500.0 GiB." in storage["tmpfs_size"]["description"]
+    assert definitions["GpuSpec"]["properties"]["reserve"]["maximum"] == 4
+    assert definitions["GpuSpec"]["properties"]["cordon_node"]["const"] is False
+    many = changed("constraints.hosts.allow_names", [f"node-{n}" for n in range(1000)])
+    narrowed = schema(KNOWN["workspace.create"], {}, rules_of(read_cyberspace(many)))
+    node = narrowed["$defs"]["WorkspaceSpec"]["properties"]["node"]
+    assert "enum" not in node
+    assert "1000 nodes are allowed" in node["description"]
+
+
+@pytest.mark.parametrize(
+    ("modes", "most", "mode", "size"),
+    [
+        (["disk", "all-tmpfs"], "16Gi", "disk", "16G"),
+        (["hybrid"], "1Ti", "hybrid", "500G"),
+        (["all-tmpfs"], "100Mi", "all-tmpfs", "100M"),
+    ],
+)
+def test_what_an_agent_leaves_out_is_allowed(
+    modes: list[str], most: str, mode: str, size: str
+) -> None:
+    document = changed("constraints.workspace.storage.allowed_modes", modes)
+    document = changed("constraints.workspace.storage.max_tmpfs_size", most, document)
+    defaults = agent_defaults(read_cyberspace(document).workspace)
+    made = options_of(
+        KNOWN["workspace.create"], {"workspace": {"name": "a", "node": "n"}}, defaults
+    )
+    assert (made.workspace.storage.mode, made.workspace.storage.tmpfs_size) == (mode, size)

@@ -123,7 +123,7 @@ def test_the_command_line_asks_for_its_confirmation(extended: Path) -> None:
 
 def test_http_has_it_with_its_schema(faces: Any) -> None:
     status, info = faces["info"]
-    [offer] = info["operations"]
+    _, offer = info["operations"]
     assert (status, offer["name"], offer["effect"]) == (200, "rack.beacon", "write")
     assert offer["parameters"]["required"] == ["machine"]
     assert offer["parameters"]["properties"]["seconds"]["description"] == "How long it blinks."
@@ -144,7 +144,7 @@ def test_its_node_is_fenced_whatever_the_field_is_called(faces: Any) -> None:
 
 def test_mcp_has_it_by_the_same_rules(faces: Any) -> None:
     listed, allowed, fenced = (faces["mcp"][number] for number in ("1", "2", "3"))
-    [tool] = listed["tools"]
+    _, tool = listed["tools"]
     assert tool["name"] == "rack_beacon"
     assert tool["inputSchema"]["required"] == ["machine"]
     assert (allowed["isError"], allowed["structuredContent"]["applied"]) == (False, True)

@@ -23,11 +23,13 @@ from kvestigate.cybernet.bodies import Answer, Room
 from kvestigate.cybernet.entries import Entry, check_settled
 from kvestigate.cybernet.inquiries import (
     app_holding,
+    capacities_of,
     capacity_of,
     hosts_of,
     ledger_of,
     lift_left_cordons,
 )
+from kvestigate.cybernet.narrowing import rules_of
 from kvestigate.cybernet.parameters import options_of, schema
 from kvestigate.cybernet.quotas import Holding, Usage, owner_of
 from kvestigate.cybernet.refusals import (
@@ -43,6 +45,7 @@ from kvestigate.cybernet.refusals import (
     too_many_failures,
 )
 from kvestigate.cybernet.spec import Cyberspace
+from kvestigate.cybernet.standing import info_operation
 from kvestigate.cybernet.tokens import tags_of
 from kvestigate.errors import KvestigateError
 from kvestigate.kube.redaction import masked_text
@@ -110,20 +113,23 @@ class Gateway:
         via: NodeAccess = DEFAULT,
     ) -> None:
         self.space = space
-        self.operations = operations
         self.ledger = ledger_of(space, access, via)
+        read_capacities = partial(capacities_of, access)
+        info = info_operation(space, operations, self.ledger.entries, read_capacities)
+        self.operations = {info.name: info, **operations}
         self.room = Room()
         """For the files in requests."""
         self._access = access
         self._via = via
         self._defaults = policy.agent_defaults(space.workspace)
+        self._rules = rules_of(space)
         self._audit = audit
         self._clock = clock
         self._running: set[asyncio.Task[Outcome]] = set()
 
     def schema(self, operation: Operation[Any, Any]) -> dict[str, Any]:
         """JSON Schema of what an agent may say to it here."""
-        return schema(operation, self._defaults)
+        return schema(operation, self._defaults, self._rules)
 
     async def call(self, caller: Caller, name: str, parameters: Any) -> Outcome:
         """Carry out an operation; whoever stops waiting for it does not stop it.

@@ -26,6 +26,11 @@ from kvestigate.workspace.running import RunState
 
 async def capacity_of(access: Access, node: str) -> NodeCapacity | None:
     """What a node has and what of it is taken, now; None if there is no such node."""
+    return next((it for it in await capacities_of(access) if it.name == node), None)
+
+
+async def capacities_of(access: Access) -> tuple[NodeCapacity, ...]:
+    """What each node has and what of it is taken, now."""
     async with connect(access) as api:
         snapshot = await take(api, (listings.NODES, listings.PODS))
     if not snapshot.knows(listings.NODES, listings.PODS):
@@ -33,8 +38,7 @@ async def capacity_of(access: Access, node: str) -> NodeCapacity | None:
             "free capacity is unknown: nodes and pods cannot be listed",
             "constraints.hosts.require",
         )
-    found = capacities(snapshot.of(listings.NODES), snapshot.derived(requested))
-    return next((it for it in found if it.name == node), None)
+    return capacities(snapshot.of(listings.NODES), snapshot.derived(requested))
 
 
 def ledger_of(space: Cyberspace, access: Access, via: NodeAccess) -> Ledger:

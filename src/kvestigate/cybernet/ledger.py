@@ -132,8 +132,12 @@ class Ledger:
         """As it was when it was last counted; None: never yet."""
 
     async def entry(self, place: Place) -> Entry | None:
+        return (await self.entries()).get(place)
+
+    async def entries(self) -> Entries:
+        """Everything that is held."""
         async with self._book.opened() as page:
-            return ((await page.read()) or await self._first()).get(place)
+            return (await page.read()) or await self._first()
 
     @asynccontextmanager
     async def making(self, wanted: Holding) -> AsyncIterator[None]:

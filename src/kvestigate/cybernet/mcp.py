@@ -30,7 +30,7 @@ from kvestigate.cybernet.bodies import NOTHING, Body
 from kvestigate.cybernet.gateway import Caller, Gateway, Outcome
 from kvestigate.cybernet.parameters import result_schema
 from kvestigate.cybernet.refusals import Malformed, NotAllowed, Refused, TooLarge
-from kvestigate.cybernet.tools import hints, tool_name
+from kvestigate.cybernet.tools import description, hints, tool_name
 from kvestigate.http.message import Request, Response
 
 MOST_FETCHED = 8 * 1024 * 1024
@@ -116,7 +116,7 @@ class McpFront:
         operation = self._gateway.operations[name]
         return types.Tool(
             name=tool,
-            description=operation.summary,
+            description=description(operation),
             input_schema=self._gateway.schema(operation),
             output_schema=result_schema(operation),
             annotations=types.ToolAnnotations.model_validate(hints(operation)),
@@ -128,7 +128,10 @@ class McpFront:
         asked = _asked(context)
         name = self._tools.get(params.name)
         if name is None:
-            unknown = NotAllowed(f"there is no tool {params.name[:100]!r}", "operations.allow")
+            unknown = NotAllowed(
+                f"there is no tool {params.name[:100]!r}; there are: {', '.join(self._tools)}",
+                "operations.allow",
+            )
             refusal = await self._gateway.refuse(asked.caller, params.name, unknown)
             raise MCPError(types.INVALID_PARAMS, refusal.message)
         try:

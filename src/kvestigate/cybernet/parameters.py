@@ -17,6 +17,8 @@ _OBJECTS = (msgspec.inspect.DataclassType, msgspec.inspect.StructType)
 
 Defaults = Mapping[type, Mapping[str, Any]]
 """Class -> field -> what an agent means by leaving the field out, instead of its own default."""
+Rules = Mapping[type, Mapping[str, Mapping[str, Any]]]
+"""Class -> field -> what is added to the field's JSON schema; a `note` to its description."""
 
 
 def options_of(
@@ -55,7 +57,9 @@ def _described(kind: type) -> dict[str, Any]:
     raise NotImplementedError(kind)
 
 
-def schema(operation: Operation[Any, Any], defaults: Defaults) -> dict[str, Any]:
+def schema(
+    operation: Operation[Any, Any], defaults: Defaults, rules: Rules | None = None
+) -> dict[str, Any]:
     """JSON Schema of the parameters: an object, with what it refers to below `$defs`."""
     described = msgspec.json.schema(operation.input, schema_hook=_described)
     definitions = described.get("$defs", {})
@@ -67,6 +71,8 @@ def schema(operation: Operation[Any, Any], defaults: Defaults) -> dict[str, Any]
                 del properties[field.encode_name]
         for name, value in defaults.get(cls, {}).items():
             properties[name]["default"] = value
+        for name, rule in (rules or {}).get(cls, {}).items():
+            properties[name] = _narrowed(properties[name], rule)
         required = definition.get("required", ())
         definition["required"] = [name for name in required if name in properties]
         definition["additionalProperties"] = False
@@ -75,6 +81,17 @@ def schema(operation: Operation[Any, Any], defaults: Defaults) -> dict[str, Any]
     used = _references(top, definitions)
     kept = {name: definition for name, definition in definitions.items() if name in used}
     return {**top, "$defs": kept} if kept else top
+
+
+def _narrowed(described: Mapping[str, Any], rule: Mapping[str, Any]) -> dict[str, Any]:
+    """A property's schema, with what a cyberspace says of it."""
+    narrowed = {**described, **rule}
+    if "enum" in rule:
+        narrowed.pop("$ref", None)
+        narrowed["type"] = "string"
+    if note := narrowed.pop("note", ""):
+        narrowed["description"] = f"{described.get('description', '')} {note}".strip()
+    return narrowed
 
 
 def _references(value: Any, definitions: Mapping[str, Any]) -> set[str]:
@@ -176,10 +193,16 @@ def _object(
         for name, each in value.items()
     }
     for field in info.fields:  # a part that is left out as a whole has the agents' defaults, too
-        own = defaults.get(field.type.cls) if isinstance(field.type, _OBJECTS) else None
+        kind = _bare(field.type)
+        own = defaults.get(kind.cls) if isinstance(kind, _OBJECTS) else None
         if own and field.encode_name not in given:
             given[field.encode_name] = dict(own)
     return {**defaults.get(info.cls, {}), **given}
+
+
+def _bare(info: msgspec.inspect.Type) -> msgspec.inspect.Type:
+    """The type without what is said about it."""
+    return _bare(info.type) if isinstance(info, msgspec.inspect.Metadata) else info
 
 
 def _unknown(path: str, name: str, known: list[str]) -> ConstraintViolated:

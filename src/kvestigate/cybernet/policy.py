@@ -21,7 +21,8 @@ from kvestigate.render.human import cores, size
 from kvestigate.snapshot.capacity import NodeCapacity
 from kvestigate.snapshot.gpus import gpus_only
 from kvestigate.workspace.names import DEFAULT_ROOT
-from kvestigate.workspace.spec import GpuSpec
+from kvestigate.workspace.sizes import mount_size
+from kvestigate.workspace.spec import GpuSpec, StorageSpec
 
 DANGEROUS_OPERATIONS = frozenset(
     {
@@ -66,7 +67,7 @@ def allowed(name: str, operations: Mapping[str, Declared]) -> Declared:
         raise NotAllowed(
             f"the operation {name!r} is not allowed here",
             "operations.allow",
-            hint="GET /info lists those that are",
+            hint=f"allowed are: {', '.join(operations) or 'none'}",
         )
     if is_dangerous(operation):
         raise NotAllowed(
@@ -76,8 +77,18 @@ def allowed(name: str, operations: Mapping[str, Declared]) -> Declared:
 
 
 def agent_defaults(rules: WorkspaceConstraintsSpec) -> Defaults:
-    """What agents mean where they leave a field out, if that is not what operators mean."""
-    return {GpuSpec: {"cordon_node": False}} if rules.cordon_node_forbidden else {}
+    """What agents mean where they leave a field out, if that is not what operators mean.
+
+    What is left out is then allowed: the mode, and as much memory as there may be.
+    """
+    storage: dict[str, Any] = {}
+    usual = StorageSpec()
+    if rules.allowed_modes and usual.mode not in rules.allowed_modes:
+        storage["mode"] = rules.allowed_modes[0]
+    if rules.max_tmpfs_size is not None and usual.tmpfs_bytes > rules.max_tmpfs_size > 0:
+        storage["tmpfs_size"] = mount_size(rules.max_tmpfs_size)
+    gpu = {"cordon_node": False} if rules.cordon_node_forbidden else {}
+    return {StorageSpec: storage, GpuSpec: gpu}
 
 
 def confined(space: Cyberspace, operation: Declared, input: Any) -> Any:
@@ -169,6 +180,7 @@ def _check_name(rules: WorkspaceConstraintsSpec, field: str, name: str) -> None:
         raise ConstraintViolated(
             f"{field}: {name!r} does not match {rules.name_pattern}",
             "constraints.workspace.name_pattern",
+            hint="choose a name that matches",
         )
 
 
@@ -177,6 +189,7 @@ def _check_gpus(rules: WorkspaceConstraintsSpec, field: str, gpus: int) -> None:
         raise ConstraintViolated(
             f"{field}: {gpus} GPUs are more than {rules.max_gpu}",
             "constraints.workspace.gpu.max_per_workspace",
+            hint=f"ask for at most {rules.max_gpu}",
         )
 
 
@@ -195,6 +208,7 @@ def check_new_workspace(rules: WorkspaceConstraintsSpec, use: WorkspaceUse) -> N
             f"workspace.storage.tmpfs_size: {size(use.tmpfs_bytes)} is more than "
             f"{size(rules.max_tmpfs_size)}",
             f"{path}.storage.max_tmpfs_size",
+            hint=f"write at most {mount_size(rules.max_tmpfs_size)}",
         )
     _check_gpus(rules, "workspace.gpu", use.gpus)
     if rules.cordon_node_forbidden and use.cordons:

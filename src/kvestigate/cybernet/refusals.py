@@ -140,7 +140,12 @@ _OF_FAILURES: Mapping[type[KvestigateError], type[Refused]] = {
 }
 
 
-_COMMAND_LINE = re.compile(r"`|\b(?:kvestigate|k8s-cli|kubectl) |(?<!\S)--?[a-zA-Z]")
+_COMMAND_LINE = re.compile(r"\b(?:kvestigate|k8s-cli|kubectl) |(?<!\S)`?--?[a-zA-Z]")
+
+
+def of_command_line(text: str) -> bool:
+    """Whether a text speaks of commands or flags: agents have operations, and no command line."""
+    return _COMMAND_LINE.search(text) is not None
 
 
 def from_failure(failure: KvestigateError) -> Refused:
@@ -148,8 +153,8 @@ def from_failure(failure: KvestigateError) -> Refused:
     if isinstance(failure, Refused):
         return failure
     hint = failure.hint
-    if hint and _COMMAND_LINE.search(hint):
-        hint = None  # agents have operations, and no command line
+    if hint and ("`" in hint or of_command_line(hint)):
+        hint = None
     for kind, refusal in _OF_FAILURES.items():
         if isinstance(failure, kind):
             return refusal(failure.message, hint=hint)

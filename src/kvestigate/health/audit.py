@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from kvestigate.client.access import Access
 from kvestigate.client.api import Api
@@ -22,6 +22,7 @@ from kvestigate.health.rule import Rule
 from kvestigate.health.rules.running import crashing_containers
 from kvestigate.health.waivers import Accepted, Waiver, accepted, annotated
 from kvestigate.kube.views.pods import CondensedContainerStatus
+from kvestigate.operation import param
 from kvestigate.reports.registry import REPORTS
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.gaps import Gap
@@ -50,16 +51,22 @@ _LOG_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    logs: bool = True
-    """Read the last log line of containers in CrashLoopBackOff."""
-    namespace: str = ""
-    """Read only this namespace and objects without a namespace; empty: all namespaces."""
-    profiles: tuple[Profile, ...] = ()
-    """Check only the rules of these, with their advice; empty: all rules, without advice."""
-    every_fault: bool = False
-    """Each fault as a finding of its own, also those that follow from another."""
-    prices: Prices | None = None
-    """What an hour of a GPU costs; None: default list prices."""
+    logs: Annotated[bool, param("Read the last log line of containers in CrashLoopBackOff.")] = True
+    namespace: Annotated[
+        str,
+        param("Only this namespace and objects without a namespace; empty: all namespaces."),
+    ] = ""
+    profiles: Annotated[
+        tuple[Profile, ...],
+        param("Only the rules of these, with their advice; empty: all rules, without advice."),
+    ] = ()
+    every_fault: Annotated[
+        bool,
+        param("Each fault as a finding of its own, also those that follow from another."),
+    ] = False
+    prices: Annotated[
+        Prices | None, param("What an hour of a GPU costs; default: list prices.")
+    ] = None
 
 
 _DEFAULTS = AuditOptions()

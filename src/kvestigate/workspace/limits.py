@@ -11,9 +11,11 @@ The first of these that works on the host keeps all that was asked for:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from kvestigate.errors import InputError
 from kvestigate.kube import quantities
+from kvestigate.operation import param
 
 _LEAST_MEMORY = 16 << 20
 """Bytes without which no program starts."""
@@ -23,10 +25,8 @@ _LEAST_MEMORY = 16 << 20
 class Limits:
     """As Kubernetes writes amounts; empty: as much as there is."""
 
-    cpu: str = ""
-    """`2`, `1500m`"""
-    memory: str = ""
-    """`4Gi`"""
+    cpu: Annotated[str, param("CPUs: `2`, `1500m`.")] = ""
+    memory: Annotated[str, param("Memory: `4Gi`.")] = ""
 
     def __post_init__(self) -> None:
         if self.cpu and self._amount("cpu") < 10:

@@ -16,7 +16,7 @@ from kvestigate.operation import (
     Use,
     WorkspaceUse,
 )
-from kvestigate.workspace import applying, fetch, lifecycle, rendering, runs, sync
+from kvestigate.workspace import applying, fetch, lifecycle, rendering, runs, sync, texts
 from kvestigate.workspace.gpus import anonymous
 from kvestigate.workspace.options import (
     ApplyOptions,
@@ -232,6 +232,7 @@ CREATE: Operation[CreateOptions, lifecycle.Creation] = Operation(
     consequence=_HOSTS,
     touches=_with(Use.CREATE),
     for_agents=True,
+    idempotent=True,
     handler=lifecycle.create,
     reaches=Reach.HOSTS,
     doing=lambda options: f"creating workspace {options.workspace.name}",
@@ -252,9 +253,70 @@ SYNC: Operation[SyncOptions, sync.Synced] = Operation(
     consequence=_HOSTS,
     touches=_of_sync,
     for_agents=True,
+    idempotent=True,
     handler=sync.sync,
     render=rendering.synced_blocks,
     pending=lambda done: bool(done.sent or done.removed),
+)
+PUT_TEXT: Operation[texts.PutTextOptions, texts.Written] = Operation(
+    name="workspace.put_text",
+    summary="Write a small text file of a workspace.",
+    description=(
+        "The file is written whole or not at all, whether or not it was there; its directory is "
+        "made. A run starts in `code`, so `code/train.py` is `train.py` to its command."
+    ),
+    input=texts.PutTextOptions,
+    output=texts.Written,
+    effect=Effect.WRITE,
+    consequence=_HOSTS,
+    touches=_inside,
+    for_agents=True,
+    idempotent=True,
+    handler=texts.put_text,
+    examples=(
+        "kvestigate workspace put_text code/hi.sh --config workspace.yaml --text 'echo hi' "
+        f"{_MEANT}",
+    ),
+)
+GET_TEXT: Operation[texts.GetTextOptions, texts.Text] = Operation(
+    name="workspace.get_text",
+    summary="Read a small text file of a workspace, or a part of a large one.",
+    input=texts.GetTextOptions,
+    output=texts.Text,
+    effect=Effect.READ,
+    touches=_inside,
+    for_agents=True,
+    handler=texts.get_text,
+    examples=("kvestigate workspace get_text code/hi.sh --config workspace.yaml",),
+)
+LIST_FILES: Operation[texts.ListFilesOptions, texts.FileList] = Operation(
+    name="workspace.list_files",
+    summary="List the files in a directory of a workspace.",
+    input=texts.ListFilesOptions,
+    output=texts.FileList,
+    effect=Effect.READ,
+    touches=_inside,
+    for_agents=True,
+    handler=texts.list_files,
+    examples=("kvestigate workspace list_files code --config workspace.yaml",),
+)
+EDIT: Operation[texts.EditOptions, texts.Written] = Operation(
+    name="workspace.edit",
+    summary="Replace a text in a small file of a workspace.",
+    description=(
+        "The old text has to be in the file exactly once, unless `every` is set. A file that "
+        "somebody else changes meanwhile is left as it is."
+    ),
+    input=texts.EditOptions,
+    output=texts.Written,
+    effect=Effect.WRITE,
+    consequence=_HOSTS,
+    touches=_inside,
+    for_agents=True,
+    handler=texts.edit,
+    examples=(
+        f"kvestigate workspace edit code/hi.sh --config workspace.yaml --old hi --new ho {_MEANT}",
+    ),
 )
 RUN: Operation[RunOptions, runs.Launch] = Operation(
     name="workspace.run",
@@ -305,6 +367,7 @@ DESTROY: Operation[DestroyOptions, lifecycle.Destruction] = Operation(
     consequence=_HOSTS,
     touches=_with(Use.REMOVE),
     for_agents=True,
+    idempotent=True,
     handler=lifecycle.destroy,
     reaches=Reach.HOSTS,
     doing=lambda options: f"removing workspace {options.workspace.name}",

@@ -19,10 +19,14 @@ LARGEST_PART = 64 << 20
 """Bytes of a file that are fetched at once by offset and limit."""
 SIGNALS = ("TERM", "INT", "KILL", "HUP", "QUIT", "USR1", "USR2", "STOP", "CONT")
 
+Named = Annotated[WorkspaceSpec, param("The workspace.")]
 Described = Annotated[
     WorkspaceSpec,
     param(
-        "The workspace.yaml that describes it.", "--config", metavar="FILE", parse=load_workspace
+        "The workspace, as workspace.yaml says it.",
+        "--config",
+        metavar="FILE",
+        parse=load_workspace,
     ),
 ]
 """A workspace: on the command line a file, for agents an object."""
@@ -56,7 +60,7 @@ class GpusOptions:
 
 @dataclass(frozen=True, slots=True)
 class DiffOptions:
-    workspace: WorkspaceSpec
+    workspace: Named
     directory: Annotated[
         str, param("Sources of the workspace are relative to it.", operator_only=True)
     ] = "."
@@ -69,7 +73,7 @@ class CreateOptions:
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
-    workspace: WorkspaceSpec
+    workspace: Named
     archive: Annotated[Upload, param("A tar, gzipped or not, of all files that should be there.")]
     subdir: Annotated[str, param("Directory in the workspace.")] = "code"
     delete: Annotated[bool, param("Remove files that are not in the archive.")] = False
@@ -103,7 +107,7 @@ class LocalSyncOptions(SyncOptions):
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    workspace: WorkspaceSpec
+    workspace: Named
     tag: Annotated[str, param("The name of the run.")]
     command: Annotated[tuple[str, ...], param("The program and its arguments.")]
     gpus: Annotated[
@@ -135,7 +139,7 @@ class PsOptions:
 
 @dataclass(frozen=True, slots=True)
 class LogsOptions:
-    workspace: WorkspaceSpec
+    workspace: Named
     tag: Tag
     tail: Annotated[int | None, param("Only the last lines, so many; all if not given.")] = None
     """All means as far as one answer may be long."""
@@ -148,7 +152,7 @@ class LogsOptions:
 
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
-    workspace: WorkspaceSpec
+    workspace: Named
     path: Annotated[str, param("A file or directory, relative to the workspace.", argument=True)]
     offset: Annotated[int, param("With limit: where in the file the part begins.")] = 0
     limit: Annotated[
@@ -198,7 +202,7 @@ class DestroyOptions:
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    workspace: WorkspaceSpec
+    workspace: Named
     directory: str = "."
     """Sources are relative to it."""
 

@@ -35,11 +35,19 @@ class StorageMode(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StorageSpec:
-    mode: StorageMode = StorageMode.HYBRID
-    tmpfs_size: str = "500G"
-    """As `mount` takes it; `500Gi` means the same."""
-    hybrid_tmpfs_path: str = "datasets"
-    """Which directory is in memory in hybrid mode."""
+    mode: Annotated[
+        StorageMode,
+        param(
+            "Where the files are: `disk`; `all-tmpfs`, all in the host's memory and gone when the "
+            "node restarts; or `hybrid`, one directory in memory and the rest on disk."
+        ),
+    ] = StorageMode.HYBRID
+    tmpfs_size: Annotated[
+        str, param("How much of the host's memory the files may take: `500Gi`. `500G` is the same.")
+    ] = "500G"
+    hybrid_tmpfs_path: Annotated[str, param("The directory that is in memory in hybrid mode.")] = (
+        "datasets"
+    )
 
     def __post_init__(self) -> None:
         parse_size(self.tmpfs_size)
@@ -53,12 +61,13 @@ class StorageSpec:
 
 @dataclass(frozen=True, slots=True)
 class GpuSpec:
-    reserve: int = 0
-    """How many free ones to choose."""
-    indices: tuple[int, ...] = ()
-    """Or which ones, as the host counts them."""
-    cordon_node: bool = True
-    """Whether Kubernetes is kept from placing pods there meanwhile."""
+    reserve: Annotated[int, param("How many free GPUs to reserve.")] = 0
+    indices: Annotated[
+        tuple[int, ...], param("Instead of `reserve`: which GPUs, as the host counts them.")
+    ] = ()
+    cordon_node: Annotated[
+        bool, param("Whether Kubernetes places no pods on the node meanwhile.")
+    ] = True
 
     def __post_init__(self) -> None:
         if self.reserve < 0:
@@ -97,14 +106,16 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceSpec:
-    name: str
-    node: str
-    api_version: str = API_VERSION
+    name: Annotated[str, param("The name of the workspace.")]
+    node: Annotated[str, param("The node whose host the workspace is on.")]
+    api_version: Annotated[str, param("The version of this description.")] = API_VERSION
     root: Annotated[str, param("The directory of the host that it is in.", operator_only=True)] = (
         DEFAULT_ROOT
     )
-    storage: StorageSpec = field(default_factory=StorageSpec)
-    gpu: GpuSpec = field(default_factory=GpuSpec)
+    storage: Annotated[StorageSpec, param("Where its files are, and how many there may be.")] = (
+        field(default_factory=StorageSpec)
+    )
+    gpu: Annotated[GpuSpec, param("Which GPUs it reserves.")] = field(default_factory=GpuSpec)
     sources: Annotated[
         tuple[SourceSpec, ...],
         param("Local directories that `apply` brings into it.", operator_only=True),

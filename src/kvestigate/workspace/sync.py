@@ -76,7 +76,8 @@ async def bring(context: Context, wanted: Wanted) -> Synced:
         found = seen.at(wanted.spec)
         files = looking(host)
         if context.apply or (found is not None and found.marker is not None):
-            files = await _entered(context, host, wanted, existing(context, wanted.spec, seen))
+            marker = existing(context, wanted.spec, seen)
+            files = await entered(context, host, wanted.spec, wanted.subdir, marker)
         listing = await _listing(files, wanted)
         tree = await in_background(wanted.material.tree)
         work = await in_background(
@@ -107,17 +108,19 @@ case $(readlink -f -- "$directory") in "$(readlink -f -- "$workspace")"/*) ;; *)
 """
 
 
-async def _entered(context: Context, host: Host, wanted: Wanted, marker: Marker) -> Remote:
+async def entered(
+    context: Context, host: Host, spec: WorkspaceSpec, subdir: str, marker: Marker
+) -> Remote:
     """The files of a workspace; the directory that they are to be in is made.
 
     What is directly in a workspace of an agent, only root can make.
     """
     if context.apply and marker.uid:
-        top = wanted.subdir.partition("/")[0]
+        top = subdir.partition("/")[0]
         user = f"{marker.uid}:{marker.uid}"
         script = (
-            is_workspace(wanted.spec)
-            + assigned(top=f"{wanted.spec.path}/{top}")
+            is_workspace(spec)
+            + assigned(top=f"{spec.path}/{top}")
             + ('[ ! -e "$top" ] || exit 0\nmkdir -m 700 -- "$top"\n' + f'chown -h {user} "$top"\n')
         )
         await perform(staying(host), script)
@@ -142,9 +145,10 @@ async def _carry_out(files: Remote, wanted: Wanted, work: Work) -> None:
         await _send(files, wanted, work)
 
 
-def _entering(wanted: Wanted) -> str:
+def entering(spec: WorkspaceSpec, subdir: str) -> str:
+    """The beginning of a script that works in a directory of a workspace, and makes it."""
     return (
-        assigned(workspace=wanted.spec.path, directory=wanted.directory)
+        assigned(workspace=spec.path, directory=f"{spec.path}/{subdir}")
         + 'mkdir -p -- "$directory"\n'
         + _INSIDE
         + 'cd -- "$directory"\n'
@@ -153,7 +157,7 @@ def _entering(wanted: Wanted) -> str:
 
 async def _remove(files: Remote, wanted: Wanted, paths: tuple[str, ...]) -> None:
     listed = "".join(f"./{path}\0" for path in paths).encode("utf-8", "surrogateescape")
-    script = _entering(wanted) + "xargs -0 rm -rf --one-file-system --\n"
+    script = entering(wanted.spec, wanted.subdir) + "xargs -0 rm -rf --one-file-system --\n"
     done = await files.run(("sh", "-euc", script), stdin=listed, timeout=_SECONDS)
     if done.exit_code:
         raise KvestigateError(f"{files.name}: {complaint(done)}")
@@ -185,8 +189,8 @@ async def _go_on(context: Context, wanted: Wanted, archive: Archive, offset: int
         seen = await survey(host, wanted.spec.root, name=wanted.spec.name)
         if context.apply:
             marker = existing(context, wanted.spec, seen)
-            files = await _entered(context, host, wanted, marker)
-            script = ("sh", "-euc", _entering(wanted) + _GO_ON, "part")
+            files = await entered(context, host, wanted.spec, wanted.subdir, marker)
+            script = ("sh", "-euc", entering(wanted.spec, wanted.subdir) + _GO_ON, "part")
             words = (*script, path, str(offset), str(part.modified))
             content = Input(part.size, _pieces(archive.content(path)))
             done = await files.run(words, stdin=content, timeout=_SECONDS)
@@ -205,7 +209,7 @@ async def _go_on(context: Context, wanted: Wanted, archive: Archive, offset: int
 
 
 async def _send(files: Remote, wanted: Wanted, work: Work) -> None:
-    await perform(files, _entering(wanted))
+    await perform(files, entering(wanted.spec, wanted.subdir))
     pieces = _pieces(wanted.material.packed(work.send))
     await files.send(pieces, wanted.directory, timeout=_SECONDS)
 
