@@ -39,6 +39,7 @@ CATALOG: dict[str, str] = {
     "optimize.analyze": "kvestigate.optimize.operations:ANALYZE",
     "optimize.plan": "kvestigate.optimize.operations:PLAN",
     "optimize.probe-gpu": "kvestigate.optimize.operations:PROBE",
+    "optimize.health": "kvestigate.optimize.operations:HEALTH",
     "optimize.waste": "kvestigate.optimize.operations:WASTE",
     "optimize.apply": "kvestigate.optimize.operations:APPLY",
     "deploy": "kvestigate.manifests.operations:DEPLOY",

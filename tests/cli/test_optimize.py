@@ -101,6 +101,26 @@ def test_what_means_nothing_is_refused(
     assert (refused.code, message in refused.err) == (2, True), refused.err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--by", "a b"), "--by a b:"),
+        (("--prices", "nowhere.yaml"), "nowhere.yaml: cannot be read: No such file or directory"),
+    ],
+)
+def test_waste_refuses_what_it_cannot_use(
+    invoke: Invoke, words: tuple[str, ...], message: str
+) -> None:
+    refused = invoke("optimize", "waste", *words)
+    assert (refused.code, message in refused.err) == (2, True), refused.err
+
+
+def test_health_needs_a_cluster(invoke: Invoke) -> None:
+    refused = invoke("optimize", "health")
+    assert refused.code != 0
+    assert "error:" in refused.err
+
+
 class RunningFleet:
     """The scenario `gpu-fleet`, once all of it runs."""
 

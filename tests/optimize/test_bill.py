@@ -7,7 +7,7 @@ import pytest
 from kvestigate.optimize.activity import node_window
 from kvestigate.optimize.bill import bill
 from kvestigate.optimize.smi import Reading
-from kvestigate.snapshot.ledger.prices import GpuPrice, PowerPrice, Prices
+from kvestigate.snapshot.prices import GpuPrice, PowerPrice, Prices
 from tests.optimize.conftest import node
 
 PRICES = Prices({"H100": GpuPrice(2.0)}, power=PowerPrice(0.25, 1.2))

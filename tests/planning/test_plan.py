@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from kvestigate.errors import InputError, UsageError
+from kvestigate.planning.nodes import broken_gpus
 from kvestigate.planning.plan import Plan, PlanOptions, demand_of, solved
 from kvestigate.planning.rendering import plan_blocks
 from kvestigate.render.plain import to_text
+from kvestigate.snapshot.exporters import GpuReading
+from kvestigate.snapshot.sickness import Sensors
 from tests.snapshot.objects import Object, as_node, as_pod, container, node, pod
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -140,6 +143,34 @@ spec:
     shown = to_text(plan_blocks(plan))
     assert "FREE 1G.10GB" in shown
     assert re.search(r"^a +5 .* 5 ", shown, re.M)
+
+
+def test_a_node_with_a_broken_gpu_is_avoided() -> None:
+    fallen = Sensors(xid=79)
+    broken = broken_gpus(
+        [
+            GpuReading("GPU-0", "a", "0", 0, "", "", "", sensors=fallen),
+            GpuReading("GPU-1", "b", "0", 0, "ml", "p", "c", sensors=fallen),
+            GpuReading("GPU-2", "c", "0", 0, "", "", "", sensors=Sensors(throttles=0x40)),
+        ]
+    )
+    nodes = [as_node(gpu_node(name)) for name in "abc"]
+
+    def plan(**options: Any) -> Plan:
+        demand = demand_of(PlanOptions(**options), "default")
+        return solved(demand, nodes, [], when=NOW, server="test", broken=broken)
+
+    barred = {it.name: it.barred for it in plan(gpu=8, replicas=3).nodes}
+    assert barred == {
+        "a": "has a broken GPU: GPU 0: Xid 79: the GPU has fallen off the bus",
+        "b": "",
+        "c": "",
+    }
+    assert (
+        "1 more replica would fit if the broken GPUs are repaired."
+        in plan(gpu=8, replicas=3).ways_out
+    )
+    assert plan(cpu="1", replicas=96).fits
 
 
 def test_what_is_there_but_not_together() -> None:

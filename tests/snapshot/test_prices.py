@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvestigate.errors import InputError
-from kvestigate.snapshot.ledger.prices import DEFAULT, Prices, read_prices
+from kvestigate.snapshot.prices import DEFAULT, Prices, read_prices
 
 FILE = b"""
 currency: EUR

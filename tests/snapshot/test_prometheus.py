@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kvestigate.snapshot.exporters import GpuReading, readings
 from kvestigate.snapshot.prometheus import Sample, samples
+from kvestigate.snapshot.sickness import Sensors
 
 
 @pytest.mark.parametrize(
@@ -62,8 +63,11 @@ def test_an_exporter_tells_who_has_a_gpu() -> None:
         b'Hostname="h",container="main",namespace="ml",pod="train-0"} 97\n'
         b'DCGM_FI_DEV_GPU_UTIL{gpu="1",UUID="GPU-b",Hostname="h"} 0\n'
     )
+    hot = Sensors(temperature=41, utilization=97)
     assert list(readings(exposed, "n")) == [
-        GpuReading("GPU-a", "n", "0", 97, "ml", "train-0", "main", model="NVIDIA H100"),
+        GpuReading(
+            "GPU-a", "n", "0", 97, "ml", "train-0", "main", model="NVIDIA H100", sensors=hot
+        ),
         GpuReading("GPU-b", "n", "1", 0, "", "", ""),
     ]
     assert next(readings(exposed, "")).node == "h"

@@ -26,9 +26,9 @@ from kvestigate.operation import param
 from kvestigate.reports.registry import REPORTS
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.gaps import Gap
-from kvestigate.snapshot.ledger.prices import DEFAULT, Prices
 from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.pods import Pod
+from kvestigate.snapshot.prices import DEFAULT, Prices
 from kvestigate.snapshot.source import Progress, Source
 
 SCHEMA = "kvestigate.audit/v1"

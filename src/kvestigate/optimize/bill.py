@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from kvestigate.optimize.activity import NodeWindow
 from kvestigate.optimize.energy import UNKNOWN
-from kvestigate.snapshot.ledger.prices import HOURS_A_MONTH, Prices
 from kvestigate.snapshot.ledger.spending import NOTHING, Spend, spend_of
+from kvestigate.snapshot.prices import HOURS_A_MONTH, Prices
 
 
 @dataclass(frozen=True, slots=True)

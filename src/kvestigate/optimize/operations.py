@@ -29,6 +29,7 @@ from kvestigate.optimize.model import Fleet
 from kvestigate.optimize.probe import Probe, ProbeOptions, probe
 from kvestigate.optimize.probe_rendering import probe_blocks
 from kvestigate.optimize.rendering import analysis_blocks, application_blocks, plan_blocks
+from kvestigate.optimize.sickbay import GpuHealth, HealthOptions, check, health_blocks
 from kvestigate.optimize.steps import KEPT
 from kvestigate.optimize.waste import Waste, WasteOptions, waste
 from kvestigate.optimize.waste_rendering import waste_blocks
@@ -73,6 +74,10 @@ async def _probe(context: Context, options: ProbeOptions) -> Probe:
 
 async def _waste(context: Context, options: WasteOptions) -> Waste:
     return await waste(context.access, options, context.progress)
+
+
+async def _health(context: Context, options: HealthOptions) -> GpuHealth:
+    return await check(context.access, context.via, context.progress)
 
 
 def _analysis(options: AnalyzeOptions, analysis: Fragmentation) -> Sequence[Block]:
@@ -152,6 +157,30 @@ PROBE: Operation[ProbeOptions, Probe] = Operation(
     counts=True,
     json_file=True,
     render=probe_blocks,
+)
+
+HEALTH: Operation[HealthOptions, GpuHealth] = Operation(
+    name="optimize.health",
+    summary="Show GPUs that are broken or run slower than they should.",
+    description=(
+        "Xid and ECC errors, row remaps, throttling, PCIe and NVLink, temperature, GPUs that fell "
+        "off the bus: from the DCGM exporter where it tells of errors, otherwise from `nvidia-smi "
+        "-q -x` or `amd-smi metric --json` on the hosts. Changes nothing. Exit code 1 if a GPU "
+        "must not be used, 7 if the GPUs of a node could not be asked."
+    ),
+    examples=("kvestigate optimize health",),
+    input=HealthOptions,
+    output=GpuHealth,
+    effect=Effect.READ,
+    touches=lambda options: Touched(every_node=True),
+    handler=_health,
+    reaches=Reach.HOSTS,
+    counts=True,
+    json_file=True,
+    render=health_blocks,
+    exit_code=lambda health: (
+        EXIT_FAILED if health.to_cordon else EXIT_TIMEOUT if health.unknown else EXIT_OK
+    ),
 )
 
 WASTE: Operation[WasteOptions, Waste] = Operation(

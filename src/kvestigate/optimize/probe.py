@@ -21,8 +21,8 @@ from kvestigate.optimize.collect import FleetSource, read
 from kvestigate.optimize.model import Fleet
 from kvestigate.optimize.smi import COMMAND, Reading, readings
 from kvestigate.optimize.summary import Summary, summarize
-from kvestigate.snapshot.ledger.prices import DEFAULT, Prices
 from kvestigate.snapshot.price_files import HELP, load_prices
+from kvestigate.snapshot.prices import DEFAULT, Prices
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.optimize.probe/v1"

@@ -14,9 +14,9 @@ from kvestigate.operation import param
 from kvestigate.reports.cost import held, holders_known
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.ledger.build import COUNTS, NEEDS, ledger
-from kvestigate.snapshot.ledger.prices import DEFAULT, Prices
 from kvestigate.snapshot.ledger.spending import NAMESPACE, WORKLOAD, Spending, spending
 from kvestigate.snapshot.price_files import HELP, load_prices
+from kvestigate.snapshot.prices import DEFAULT, Prices
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.optimize.waste/v1"

@@ -6,6 +6,7 @@ from kvestigate.kube.eligibility import matches_node, untolerated
 from kvestigate.kube.views.core import Node, Taint
 from kvestigate.kube.views.placement import Toleration
 from kvestigate.planning.model import GPU, Constraint, Demand, Question
+from kvestigate.snapshot.gpus import vendor_of
 
 _EFFECTS = ("NoSchedule", "NoExecute")
 _GPU_TAINTS = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
@@ -29,6 +30,10 @@ def _tolerations(demand: Demand) -> tuple[Toleration, ...]:
     devices = (name for name, amount in demand.need.items() if amount and "/" in name)
     keys = [*devices, *(_GPU_TAINTS if demand.need.get(GPU) else ())]
     return (*demand.spec.tolerations, *(Toleration(key=key, operator="Exists") for key in keys))
+
+
+def wants_gpus(demand: Demand) -> bool:
+    return any(amount and (name == GPU or vendor_of(name)) for name, amount in demand.need.items())
 
 
 def _first_taint(question: Question) -> str:
@@ -63,6 +68,12 @@ CONSTRAINTS: tuple[Constraint, ...] = (
         lambda question: bool(taints_against(question.demand, question.node)),
         "the pods tolerate the taints of the other nodes",
         _first_taint,
+    ),
+    Constraint(
+        "has a broken GPU:",
+        lambda question: bool(question.broken) and wants_gpus(question.demand),
+        "the broken GPUs are repaired",
+        lambda question: question.broken,
     ),
     Constraint("pod anti-affinity forbids it", lambda question: question.repelled),
     Constraint("pod affinity finds no matching pod", lambda question: question.lonely),

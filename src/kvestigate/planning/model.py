@@ -81,6 +81,8 @@ class Question:
     """Pod affinity excludes the node."""
     refusal: str = ""
     """Why ports, volumes or pods that are there exclude the node; empty if they do not."""
+    broken: str = ""
+    """What is wrong with a GPU of the node that a new pod could get; empty if nothing is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,9 @@ from kvestigate.planning.constraints import CONSTRAINTS
 from kvestigate.planning.model import GPU, Constraint, Demand, Question, Room
 from kvestigate.planning.rules import Rules
 from kvestigate.snapshot.capacity import NodeCapacity, capacities, requested_by_node
+from kvestigate.snapshot.exporters import GpuReading
 from kvestigate.snapshot.gpus import MIG_PREFIX, SHARED, vendor_of
+from kvestigate.snapshot.sickness import symptoms, unusable
 
 _ORDER = (GPU, "memory", "cpu")
 _FILTERS: tuple[Filter, ...] = (
@@ -71,10 +73,20 @@ def candidates(
     nodes: Sequence[Node],
     pods: Iterable[Pod],
     refusals: Mapping[str, str] = MappingProxyType({}),
+    broken: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Candidate, ...]:
-    """Every node, in the order of the nodes; `refusals` are those of `scheduler_refusals`."""
+    """Every node, in the order of the nodes; `refusals` are those of `scheduler_refusals`.
+
+    `broken` has by node what is wrong with a GPU that a new pod could get.
+    """
     return tuple(
-        _candidate(rules, node, capacity, refusals.get(node.metadata.name, ""))
+        _candidate(
+            rules,
+            node,
+            capacity,
+            refusals.get(node.metadata.name, ""),
+            broken.get(node.metadata.name, ""),
+        )
         for node, capacity in zip(nodes, capacities(nodes, requested_by_node(pods)), strict=True)
     )
 
@@ -111,12 +123,24 @@ def slots_in(free: Amounts, need: Amounts) -> int:
     )
 
 
-def _candidate(rules: Rules, node: Node, capacity: NodeCapacity, refusal: str) -> Candidate:
+def broken_gpus(readings: Iterable[GpuReading]) -> dict[str, str]:
+    """Node -> what is wrong with a GPU of it that must not be used and that no pod holds."""
+    broken: dict[str, str] = {}
+    for reading in readings:
+        if reading.sensors is not None and not reading.pod and unusable(reading.sensors):
+            says = symptoms(reading.sensors)[0].says
+            broken.setdefault(reading.node, f"GPU {reading.index}: {says}")
+    return broken
+
+
+def _candidate(
+    rules: Rules, node: Node, capacity: NodeCapacity, refusal: str, broken: str
+) -> Candidate:
     demand, name = rules.demand, node.metadata.name
     free = _counted({name: capacity.free(name) for name in capacity.allocatable})
     slots = slots_in(free, demand.need)
     question = Question(
-        demand, node, capacity, name in rules.repelled, name in rules.lonely, refusal
+        demand, node, capacity, name in rules.repelled, name in rules.lonely, refusal, broken
     )
     bar = next((constraint for constraint in CONSTRAINTS if constraint.bars(question)), None)
     return Candidate(

@@ -9,8 +9,9 @@ from types import MappingProxyType
 from typing import Annotated
 
 from kvestigate.client.access import Access
+from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
-from kvestigate.errors import InputError, UsageError, did_you_mean
+from kvestigate.errors import Forbidden, InputError, UsageError, did_you_mean
 from kvestigate.kube import quantities
 from kvestigate.kube.requests import CPU, MEMORY, Amounts
 from kvestigate.kube.requests import PODS as POD_SLOTS
@@ -19,19 +20,27 @@ from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import CondensedPod as Pod
 from kvestigate.kube.views.pods import PodSpec
 from kvestigate.operation import param
+from kvestigate.planning.constraints import wants_gpus
 from kvestigate.planning.explain import problem, ways_out
 from kvestigate.planning.manifest import Workload, read
 from kvestigate.planning.model import GPU, Demand, Placement
-from kvestigate.planning.nodes import candidates, scheduler_refusals, uses_host_ports
+from kvestigate.planning.nodes import (
+    broken_gpus,
+    candidates,
+    scheduler_refusals,
+    uses_host_ports,
+)
 from kvestigate.planning.rules import preferences, rules_of
 from kvestigate.planning.solve import most, place
 from kvestigate.planning.strategies import NAMES, STRATEGIES
 from kvestigate.snapshot import scheduling
+from kvestigate.snapshot.exporters import GpuExporters
 from kvestigate.snapshot.gpus import vendor_of
 from kvestigate.snapshot.scheduling import CLAIMS, CLASSES, NODES, PODS, VOLUMES
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.plan/v1"
+_UNKNOWN_HEALTH = "whether GPUs are broken is unknown: reading the GPU exporters is forbidden"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,7 @@ class Plan:
     """Why not all replicas fit; empty if they do."""
     ways_out: tuple[str, ...]
     notes: tuple[str, ...]
-    """Preferences of the manifest that the plan ignores."""
+    """Preferences of the manifest that the plan ignores, and what could not be read."""
     proposals: tuple[Proposal, ...]
     nodes: tuple[NodeRow, ...]
 
@@ -114,6 +123,7 @@ async def collect(access: Access, options: PlanOptions, progress: Progress | Non
     demand = demand_of(options, access.namespace)
     async with connect(access) as api:
         situation = await scheduling.read(api, progress)
+        broken = await _broken(api) if wants_gpus(demand) else {}
     situation.require((NODES, PODS), "free capacity is unknown")
     if any(volume.persistent_volume_claim for volume in demand.spec.volumes):
         situation.require((CLAIMS, VOLUMES, CLASSES), "where the volumes are is unknown")
@@ -126,7 +136,17 @@ async def collect(access: Access, options: PlanOptions, progress: Progress | Non
         when=situation.captured_at,
         server=str(access.server),
         refusals=scheduler_refusals(demand, situation.state()),
+        broken=broken or {},
+        unknown_health=broken is None,
     )
+
+
+async def _broken(api: Api) -> dict[str, str] | None:
+    """Node -> what is wrong with a GPU of it; None if the exporters may not be asked."""
+    try:
+        return broken_gpus((await GpuExporters().read(api, "", None)).items)
+    except Forbidden:
+        return None
 
 
 def solved(
@@ -138,13 +158,15 @@ def solved(
     when: datetime,
     server: str,
     refusals: Mapping[str, str] = MappingProxyType({}),
+    broken: Mapping[str, str] = MappingProxyType({}),
+    unknown_health: bool = False,
 ) -> Plan:
     """Pure: the plan for these nodes and pods."""
     if uses_host_ports(demand):
         demand = replace(demand, one_per_node=True)
     rules = rules_of(demand, nodes, pods)
     demand, domains = rules.demand, rules.domains
-    rated = candidates(rules, nodes, pods, refusals)
+    rated = candidates(rules, nodes, pods, refusals, broken)
     rooms = [node.room for node in rated if node.bar is None]
     fitting = most(rooms, demand.replicas, domains, single=demand.single_node)
     fits = fitting == demand.replicas
@@ -161,7 +183,7 @@ def solved(
         fits=fits,
         fitting=fitting,
         problem="" if fits else problem(demand, rated, fitting, domains),
-        notes=preferences(demand.spec),
+        notes=(*preferences(demand.spec), *([_UNKNOWN_HEALTH] if unknown_health else [])),
         ways_out=() if fits else ways_out(demand, rated, fitting, domains),
         proposals=tuple(proposals),
         nodes=tuple(

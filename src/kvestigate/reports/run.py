@@ -13,8 +13,8 @@ from kvestigate.operation import NAMESPACE, check_namespace, param
 from kvestigate.reports.registry import REPORTS, find
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.gaps import Gap
-from kvestigate.snapshot.ledger.prices import DEFAULT, Prices
 from kvestigate.snapshot.price_files import HELP, load_prices
+from kvestigate.snapshot.prices import DEFAULT, Prices
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.report/v1"

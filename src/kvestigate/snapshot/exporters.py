@@ -6,7 +6,7 @@ The pods are read through the API server, which needs the permission to get `pod
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kvestigate.client.api import PODS, Api
@@ -14,6 +14,7 @@ from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, KvestigateError
 from kvestigate.snapshot.pods import Pod
 from kvestigate.snapshot.prometheus import samples
+from kvestigate.snapshot.sickness import Sensors
 from kvestigate.snapshot.source import Progress, Reading, Source
 
 SELECTORS = (
@@ -27,6 +28,24 @@ ACTIVITY = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 MEMORY = "DCGM_FI_DEV_FB_USED"
 _INSTANCE = "GPU_I_ID"
 _PROFILE = "GPU_I_PROFILE"
+_BLANK = 0x7FFFFFF0
+"""From here on DCGM's integers mean that a value is not supported or not known."""
+_SENSORS = (
+    "DCGM_FI_DEV_XID_ERRORS",
+    "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL",
+    "DCGM_FI_DEV_ECC_DBE_AGG_TOTAL",
+    "DCGM_FI_DEV_ROW_REMAP_PENDING",
+    "DCGM_FI_DEV_ROW_REMAP_FAILURE",
+    "DCGM_FI_DEV_CLOCKS_EVENT_REASONS",
+    "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS",
+    "DCGM_FI_DEV_PCIE_LINK_WIDTH",
+    "DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH",
+    "DCGM_FI_DEV_PCIE_LINK_GEN",
+    "DCGM_FI_DEV_PCIE_MAX_LINK_GEN",
+    "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL",
+    "DCGM_FI_DEV_GPU_TEMP",
+    "DCGM_FI_DEV_SLOWDOWN_TEMP",
+)
 _TOGETHER = 16
 _PATIENCE = 5.0
 
@@ -49,6 +68,8 @@ class GpuReading:
     profile: str = ""
     """Of a MIG instance: `1g.10gb`."""
     model: str = ""
+    sensors: Sensors | None = None
+    """What the exporter says of the GPU's health. Of MIG instances, the first of a GPU has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +125,10 @@ async def _exposed(api: Api, pod: Pod) -> bytes:
 def readings(exposed: bytes, node: str) -> Iterator[GpuReading]:
     """PURE. One reading for each GPU or MIG instance in the metrics of an exporter."""
     memory = {_uuid(sample.labels): sample.value for sample in samples(exposed, MEMORY)}
+    health = _health(exposed)
     for labels, utilization in _utilizations(exposed):
         uuid = _uuid(labels)
+        metrics = health.pop(labels.get("UUID", ""), None)
         yield GpuReading(
             uuid=uuid,
             node=node or labels.get("Hostname", ""),
@@ -117,7 +140,44 @@ def readings(exposed: bytes, node: str) -> Iterator[GpuReading]:
             container=labels.get("container", ""),
             profile=labels.get(_PROFILE, ""),
             model=labels.get("modelName", ""),
+            sensors=_sensors(metrics, utilization) if metrics else None,
         )
+
+
+def _health(exposed: bytes) -> dict[str, dict[str, float]]:
+    """The uuid of a GPU -> the metrics about its health; links of a GPU are added up."""
+    found: dict[str, dict[str, float]] = {}
+    for metric in _SENSORS:
+        for sample in samples(exposed, metric):
+            if uuid := sample.labels.get("UUID", ""):
+                own = found.setdefault(uuid, {})
+                own[metric] = own.get(metric, 0.0) + sample.value
+    return found
+
+
+def _sensors(metrics: Mapping[str, float], utilization: float) -> Sensors:
+    def whole(*names: str) -> int | None:
+        values = (metrics[name] for name in names if name in metrics)
+        value = next(values, None)
+        return int(value) if value is not None and 0 <= value < _BLANK else None
+
+    return Sensors(
+        xid=whole("DCGM_FI_DEV_XID_ERRORS"),
+        ecc_volatile=whole("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"),
+        ecc_aggregate=whole("DCGM_FI_DEV_ECC_DBE_AGG_TOTAL"),
+        remap_pending=bool(whole("DCGM_FI_DEV_ROW_REMAP_PENDING")),
+        remap_failed=bool(whole("DCGM_FI_DEV_ROW_REMAP_FAILURE")),
+        throttles=whole("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS")
+        or 0,
+        pcie_width=whole("DCGM_FI_DEV_PCIE_LINK_WIDTH"),
+        pcie_width_max=whole("DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH"),
+        pcie_gen=whole("DCGM_FI_DEV_PCIE_LINK_GEN"),
+        pcie_gen_max=whole("DCGM_FI_DEV_PCIE_MAX_LINK_GEN"),
+        nvlink_errors=whole("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL"),
+        temperature=metrics.get("DCGM_FI_DEV_GPU_TEMP"),
+        slowdown_at=metrics.get("DCGM_FI_DEV_SLOWDOWN_TEMP"),
+        utilization=utilization,
+    )
 
 
 def _utilizations(exposed: bytes) -> Iterator[tuple[dict[str, str], float]]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeVar, cast
 
 from kvestigate.snapshot.gaps import Gap
-from kvestigate.snapshot.ledger.prices import DEFAULT, Prices
+from kvestigate.snapshot.prices import DEFAULT, Prices
 from kvestigate.snapshot.source import Listing, Source
 
 T = TypeVar("T")

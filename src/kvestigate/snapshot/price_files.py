@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from kvestigate.errors import InputError
-from kvestigate.snapshot.ledger.prices import Prices, read_prices
+from kvestigate.snapshot.prices import Prices, read_prices
 
 HELP: Final = "Prices of GPUs and power instead of the default ones: a YAML file."
 

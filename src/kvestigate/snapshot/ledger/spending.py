@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kvestigate.snapshot.ledger.holdings import Holding
 from kvestigate.snapshot.ledger.model import Ledger
-from kvestigate.snapshot.ledger.prices import HOURS_A_MONTH, Prices
+from kvestigate.snapshot.prices import HOURS_A_MONTH, Prices
 
 NAMESPACE, WORKLOAD = "namespace", "workload"
 WITHOUT = "(none)"
