@@ -64,9 +64,12 @@ class AuditOptions:
         bool,
         param("Each fault as a finding of its own, also those that follow from another."),
     ] = False
-    prices: Annotated[
-        Prices | None, param("What an hour of a GPU costs; default: list prices.")
-    ] = None
+    prices: (
+        Annotated[
+            Prices, param("What an hour of a GPU costs; default: list prices.", operator_only=True)
+        ]
+        | None
+    ) = None
 
 
 _DEFAULTS = AuditOptions()
