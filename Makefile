@@ -62,7 +62,7 @@ bench: $(VENV)/.installed-dev kubernetes ## speed and memory beside the peers, a
 	$(BIN)/python -m bench
 
 docs: $(VENV)/.installed-dev ## regenerate the command reference from --help
-	$(BIN)/python tools/docs.py
+	$(BIN)/python -m tools.docs
 
 facts: $(VENV)/.installed-dev ## regenerate the facts table of built-in types
 	$(BIN)/python tools/facts.py

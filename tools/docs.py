@@ -1,7 +1,8 @@
-"""Write the command reference, from what `--help` says, and the table of the audit's rules.
+"""Write the command reference, from what `--help` says, the table of the audit's rules, and the
+picture of the demo, from what the README says.
 
-python tools/docs.py          write the pages, remove those of commands that are gone
-python tools/docs.py --check  only say which pages are stale; exit 1 if any is
+python -m tools.docs          write the pages, remove those of commands that are gone
+python -m tools.docs --check  only say which pages are stale; exit 1 if any is
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from kvestigate.cli.main import K8S_CLI_PROGRAM, K8S_COLLECT_PROGRAM, KVESTIGATE
 from kvestigate.cli.tree import walk
 from kvestigate.health.registry import RULES
 from kvestigate.render.severity import Severity
+from tools.demo_picture import picture, transcript
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "commands"
 RULES_PAGE = ROOT / "docs" / "rules.md"
+DEMO_PICTURE = ROOT / "docs" / "images" / "demo.svg"
 EXAMPLES = ROOT / "tests" / "health" / "examples"
 WIDTH = 96
 PROGRAMS = (KVESTIGATE_PROGRAM, K8S_CLI_PROGRAM, K8S_COLLECT_PROGRAM)
@@ -81,28 +84,28 @@ def rules_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def demo_picture() -> str:
+    return picture(transcript((ROOT / "README.md").read_text(encoding="utf-8")))
+
+
 def main(check: bool) -> int:
-    made = pages()
-    there = {path.name: path for path in PAGES.glob("*.md")}
-    gone = sorted(there.keys() - made.keys())
-    stale = sorted(
-        name
-        for name, content in made.items()
-        if name not in there or there[name].read_text(encoding="utf-8") != content
-    )
-    rules = rules_page()
-    outdated = not RULES_PAGE.exists() or RULES_PAGE.read_text(encoding="utf-8") != rules
-    pages_written = [f"commands/{name}" for name in (*gone, *stale)]
-    for name in [*pages_written, *([RULES_PAGE.name] if outdated else ())]:
-        print(f"{'stale' if check else 'updated'}: docs/{name}")
+    made = {PAGES / name: content for name, content in pages().items()}
+    made |= {RULES_PAGE: rules_page(), DEMO_PICTURE: demo_picture()}
+    gone = sorted(set(PAGES.glob("*.md")) - made.keys())
+    stale = [
+        path
+        for path, content in made.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != content
+    ]
+    for path in (*gone, *stale):
+        print(f"{'stale' if check else 'updated'}: {path.relative_to(ROOT)}")
     if check:
-        return 1 if gone or stale or outdated else 0
+        return 1 if gone or stale else 0
     PAGES.mkdir(parents=True, exist_ok=True)
-    for name in gone:
-        there[name].unlink()
-    for name in stale:
-        (PAGES / name).write_text(made[name], encoding="utf-8")
-    RULES_PAGE.write_text(rules, encoding="utf-8")
+    for path in gone:
+        path.unlink()
+    for path in stale:
+        path.write_text(made[path], encoding="utf-8")
     return 0
 
 

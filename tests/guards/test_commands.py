@@ -150,11 +150,12 @@ def operation_of(context: click.Context) -> str:
     return runs if isinstance(runs, str) else runs.name
 
 
-def test_the_reference_pages_are_what_help_says() -> None:
+def test_generated_pages_and_pictures_are_up_to_date() -> None:
     import subprocess
 
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tools" / "docs.py"), "--check"],
+        [sys.executable, "-m", "tools.docs", "--check"],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
