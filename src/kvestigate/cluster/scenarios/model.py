@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from kvestigate.cluster.node.gpu.model import MODELS, Load, Offer
+from kvestigate.cluster.node.gpu.model import MODELS, Load, Offer, RowRemap, Throttle
 from kvestigate.errors import InputError
 from kvestigate.kube.documents import File, read, shown
 from kvestigate.kube.names import subdomain_problems
@@ -42,6 +42,23 @@ class HostKind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class GpuCondition:
+    """What is wrong with a GPU, whether a pod has it or not."""
+
+    lost: bool = False
+    """Fallen off the bus."""
+    xid: Annotated[int, _between(0, 999)] = 0
+    """The last Xid error."""
+    ecc: Annotated[int, _between(0, 10**9)] = 0
+    """Uncorrectable memory errors since the driver was loaded."""
+    eccLifetime: Annotated[int, _between(0, 10**9)] = 0
+    rowRemap: RowRemap = RowRemap.NONE
+    throttle: tuple[Throttle, ...] = ()
+    pcieWidth: Annotated[int, _between(1, 16)] = 16
+    nvlinkErrors: Annotated[int, _between(0, 10**9)] = 0
+
+
+@dataclass(frozen=True, slots=True)
 class GpuState:
     """What a GPU does while a pod has it; what is left out follows from the load."""
 
@@ -53,6 +70,7 @@ class GpuState:
     temperature: int | None = None
     outsidePods: bool = False
     """Whether it does so even if no pod has it: a process beside Kubernetes."""
+    condition: GpuCondition = GpuCondition()
 
 
 @dataclass(frozen=True, slots=True)

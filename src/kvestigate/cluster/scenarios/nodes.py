@@ -7,8 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kvestigate.cluster.node.config import SELDOM, NodeConfig
-from kvestigate.cluster.node.gpu.model import Gpu, Steady, gpu_uuid, instances
-from kvestigate.cluster.scenarios.model import GpuState, HostKind, NodeGpus, NodeGroup, Scenario
+from kvestigate.cluster.node.gpu.model import Condition, Gpu, Steady, gpu_uuid, instances
+from kvestigate.cluster.scenarios.model import (
+    GpuCondition,
+    GpuState,
+    HostKind,
+    NodeGpus,
+    NodeGroup,
+    Scenario,
+)
 from kvestigate.cluster.scenarios.templates import filled
 from kvestigate.errors import InputError
 from kvestigate.kube import quantities
@@ -75,9 +82,23 @@ def _gpu(gpus: NodeGpus, node: str, index: int, seed: int, path: str) -> Gpu:
         state.load,
         always=state.outsidePods,
         steady=_steady(state, f"{path}.gpus.each[{index}]" if described else f"{path}.gpus.state"),
+        condition=_condition(state.condition),
         seed=zlib.crc32(f"{seed}/{node}/{index}".encode()) % 1000,
         instances=instances(uuid, gpus.mig),
         offer=gpus.offer,
+    )
+
+
+def _condition(described: GpuCondition) -> Condition:
+    return Condition(
+        described.lost,
+        described.xid,
+        described.ecc,
+        described.eccLifetime,
+        described.rowRemap,
+        described.throttle,
+        described.pcieWidth,
+        described.nvlinkErrors,
     )
 
 

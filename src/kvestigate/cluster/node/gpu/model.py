@@ -100,6 +100,54 @@ class Steady(msgspec.Struct, frozen=True, omit_defaults=True):
     watts: float | None = None
 
 
+class Throttle(enum.Enum):
+    """Why a GPU runs slower than it could, by the names and bits of NVML."""
+
+    SW_POWER_CAP = "sw_power_cap"
+    HW_SLOWDOWN = "hw_slowdown"
+    SW_THERMAL = "sw_thermal_slowdown"
+    HW_THERMAL = "hw_thermal_slowdown"
+    HW_POWER_BRAKE = "hw_power_brake_slowdown"
+
+
+THROTTLE_BITS = {
+    Throttle.SW_POWER_CAP: 0x4,
+    Throttle.HW_SLOWDOWN: 0x8,
+    Throttle.SW_THERMAL: 0x20,
+    Throttle.HW_THERMAL: 0x40,
+    Throttle.HW_POWER_BRAKE: 0x80,
+}
+_IDLE_BIT = 0x1
+PCIE_WIDTH, PCIE_GEN, SLOWDOWN_AT = 16, 5, 92
+"""Of a healthy GPU; the last is a temperature."""
+
+
+class RowRemap(enum.Enum):
+    """How the replacement of faulty memory rows stands."""
+
+    NONE = "none"
+    PENDING = "pending"
+    """Done with the next reset of the GPU."""
+    FAILED = "failed"
+    """No spare rows are left."""
+
+
+class Condition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is wrong with a GPU, used or not."""
+
+    lost: bool = False
+    """Fallen off the bus: the driver knows the GPU and cannot reach it."""
+    xid: int = 0
+    """The last Xid error; 0 for none."""
+    ecc: int = 0
+    """Uncorrectable memory errors since the driver was loaded."""
+    ecc_lifetime: int = 0
+    row_remap: RowRemap = RowRemap.NONE
+    throttle: tuple[Throttle, ...] = ()
+    pcie_width: int = PCIE_WIDTH
+    nvlink_errors: int = 0
+
+
 class Instance(msgspec.Struct, frozen=True):
     """A part of a GPU that is given away on its own (MIG)."""
 
@@ -126,6 +174,7 @@ class Gpu(msgspec.Struct, frozen=True):
     always: bool = False
     """Shows its load even when no pod has it: a process outside of Kubernetes uses it."""
     steady: Steady = Steady()
+    condition: Condition = Condition()
     seed: int = 0
     """Lets GPUs of the same load sway differently."""
     instances: tuple[Instance, ...] = ()
@@ -194,6 +243,17 @@ def bus(gpu: Gpu) -> str:
 def clock_mhz(now: Reading) -> int:
     """The clock of the streaming multiprocessors."""
     return 1410 if now.utilization else 210
+
+
+def lifetime_errors(gpu: Gpu) -> int:
+    """Uncorrectable memory errors in the GPU's life."""
+    return max(gpu.condition.ecc, gpu.condition.ecc_lifetime)
+
+
+def throttle_bits(gpu: Gpu, now: Reading) -> int:
+    """Why the clocks are as they are, as NVML's bits."""
+    bits = sum(THROTTLE_BITS[reason] for reason in gpu.condition.throttle)
+    return bits or (0 if now.utilization else _IDLE_BIT)
 
 
 def _of_load(gpu: Gpu, load: Load, now: float) -> Reading:

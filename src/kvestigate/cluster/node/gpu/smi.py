@@ -19,14 +19,20 @@ from kvestigate.cluster.node.gpu.model import (
     CUDA,
     DRIVER,
     MODELS,
+    PCIE_GEN,
+    PCIE_WIDTH,
     VARIABLE,
     Gpu,
     Load,
     Reading,
+    RowRemap,
     bus,
     clock_mhz,
+    lifetime_errors,
     reading,
+    throttle_bits,
 )
+from kvestigate.cluster.node.gpu.smi_xml import document
 
 FILE = "KVESTIGATE_GPUS"
 STATE = ".gpus/state.json"
@@ -64,7 +70,16 @@ _GPU_FIELDS: dict[str, tuple[str, _Field]] = {
     "fan.speed": ("%", lambda _, now: str(now.fan)),
     "clocks.sm": ("MHz", lambda _, now: str(clock_mhz(now))),
     "clocks.mem": ("MHz", lambda *_: "1593"),
-    "ecc.errors.uncorrected.volatile.total": ("", lambda *_: "0"),
+    "ecc.errors.uncorrected.volatile.total": ("", lambda gpu, _: str(gpu.condition.ecc)),
+    "ecc.errors.uncorrected.aggregate.total": ("", lambda gpu, _: str(lifetime_errors(gpu))),
+    "remapped_rows.pending": ("", lambda gpu, _: _yes(gpu, RowRemap.PENDING)),
+    "remapped_rows.failure": ("", lambda gpu, _: _yes(gpu, RowRemap.FAILED)),
+    "clocks_event_reasons.active": ("", lambda gpu, now: _bits(gpu, now)),
+    "clocks_throttle_reasons.active": ("", lambda gpu, now: _bits(gpu, now)),
+    "pcie.link.width.current": ("", lambda gpu, _: str(gpu.condition.pcie_width)),
+    "pcie.link.width.max": ("", lambda *_: str(PCIE_WIDTH)),
+    "pcie.link.gen.current": ("", lambda *_: str(PCIE_GEN)),
+    "pcie.link.gen.max": ("", lambda *_: str(PCIE_GEN)),
 }
 _APP_FIELDS: dict[str, tuple[str, _Field]] = {
     "gpu_uuid": ("", lambda gpu, _: gpu.uuid),
@@ -80,7 +95,18 @@ _APP_FIELDS: dict[str, tuple[str, _Field]] = {
 
 def answer(arguments: Sequence[str], gpus: Sequence[Gpu], now: float) -> tuple[int, str]:
     """Exit code and output."""
-    options = _options(arguments)
+    lost = "".join(_lost(gpu) for gpu in gpus if gpu.condition.lost)
+    code, text = _answer(_options(arguments), [gpu for gpu in gpus if not gpu.condition.lost], now)
+    return code, lost + text
+
+
+def _lost(gpu: Gpu) -> str:
+    """What nvidia-smi says first, whatever it is asked, of a GPU that fell off the bus."""
+    device = f"Unable to determine the device handle for GPU {bus(gpu)}"
+    return f"{device}: GPU is lost.  Reboot the system to recover this GPU\n"
+
+
+def _answer(options: Mapping[str, str], gpus: Sequence[Gpu], now: float) -> tuple[int, str]:
     if not gpus:
         return 9, "No devices were found\n"
     if "--id" in options or "-i" in options:
@@ -100,6 +126,8 @@ def answer(arguments: Sequence[str], gpus: Sequence[Gpu], now: float) -> tuple[i
         working = [device for gpu, now in readings for device in _working(gpu, now)]
         fields = options["--query-compute-apps"]
         return _csv(fields, _APP_FIELDS, working, options.get("--format", ""))
+    if options.keys() & {"-q", "--query"} and options.keys() & {"-x", "--xml-format"}:
+        return 0, document(readings, now)
     unknown = [word for word in options if word not in ("-i", "--id")]
     if unknown:
         return _UNKNOWN, f"Invalid combination of input arguments: {' '.join(unknown)}\n"
@@ -170,7 +198,11 @@ def _screen(readings: Sequence[tuple[Gpu, Reading]], now: float) -> str:
         used = f"{shown.memory_mib:>6}MiB / {model.memory_mib:>6}MiB"
         mig = "Enabled" if gpu.mig else "Disabled"
         lines += [
-            _row(f"{gpu.number:>3}  {model.name[:25]:<25}     On", f"{bus(gpu)} Off", "0"),
+            _row(
+                f"{gpu.number:>3}  {model.name[:25]:<25}     On",
+                f"{bus(gpu)} Off",
+                str(gpu.condition.ecc),
+            ),
             _row(
                 f"N/A  {shown.temperature:>3}C    {state}  {power:>22}",
                 used,
@@ -203,6 +235,14 @@ def _listed(gpu: Gpu) -> str:
     for number, instance in enumerate(gpu.instances):
         lines.append(f"  MIG {instance.profile:<11} Device {number:>2}: (UUID: {instance.uuid})\n")
     return "".join(lines)
+
+
+def _yes(gpu: Gpu, state: RowRemap) -> str:
+    return "Yes" if gpu.condition.row_remap is state else "No"
+
+
+def _bits(gpu: Gpu, now: Reading) -> str:
+    return f"0x{throttle_bits(gpu, now):016X}"
 
 
 def _undivided(gpu: Gpu, percent: int) -> str:
