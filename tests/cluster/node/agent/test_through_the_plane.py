@@ -30,6 +30,7 @@ from kvestigate.cluster.plane.store.store import Store
 from kvestigate.http.certificates import CertificateAuthority
 from kvestigate.http.tls import client_context
 from kvestigate.snapshot.exporters import GpuExporters
+from kvestigate.snapshot.prometheus import samples
 from tests.cluster.node.conftest import LONG, PYTHON, SHOUT, is_ready, pod, says, shell, until
 from tests.cluster.node.kubelet import Kubelet
 from tests.static_tokens import StaticTokens
@@ -105,6 +106,24 @@ async def test_gpus_are_measured_on_nodes_of_any_kind(fleet: tuple[Api, Fleet]) 
     assert {(it.node, it.uuid, it.pod, it.utilization > 80) for it in seen} == {
         (node, gpu_uuid(node, 0), f"train-{node}", True) for node in ("here", "there")
     }
+
+
+async def test_model_servers_are_measured_on_nodes_of_any_kind(fleet: tuple[Api, Fleet]) -> None:
+    api, _ = fleet
+    probe = {"httpGet": {"path": "/health", "port": 8000}}
+    server = {
+        "image": "vllm/vllm-openai:v0.11.0",
+        "args": ["--model", 'a"b'],
+        "readinessProbe": probe,
+    }
+    for node, served in (("here", "7"), ("there", "8")):
+        env = [{"name": "SIMULATE_SERVED", "value": served}]
+        await api.create(PODS, pod(f"chat-{node}", {**server, "env": env}, nodeName=node))
+        await until(api, f"chat-{node}", is_ready)
+        path = f"/api/v1/namespaces/default/pods/chat-{node}:8000/proxy/metrics"
+        said = await api.request("GET", path, accept="text/plain")
+        [sample] = samples(said, "vllm:request_success_total")
+        assert (sample.value, sample.labels["model_name"]) == (int(served), 'a"b')
 
 
 async def test_a_caller_without_a_certificate_is_refused(fleet: tuple[Api, Fleet]) -> None:

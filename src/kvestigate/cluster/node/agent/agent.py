@@ -30,6 +30,7 @@ from kvestigate.cluster.node.hosts.interface import Host, Process
 from kvestigate.cluster.node.net.addresses import Addresses, network_of
 from kvestigate.cluster.node.net.network import ClusterNetwork, NodeNetwork
 from kvestigate.cluster.node.pods.context import NodeContext
+from kvestigate.cluster.node.pods.model_server import ModelServers
 from kvestigate.cluster.node.pods.preparing import Preparation, RealPreparation
 from kvestigate.cluster.node.pods.reporting import confirm_deletion
 from kvestigate.cluster.node.pods.worker import PodWorker
@@ -92,6 +93,7 @@ class Agent:
         self._leave: Callable[[], None] = lambda: None
         self._devices = Allocation(config.gpus, changed=host.show_gpus)
         self._figures = GpuFigures(config.name, self._devices, clock)
+        self._models = ModelServers(clock)
 
     async def run(self, ready: Ready[Agent]) -> None:
         """Run the node until cancelled; then its pods end, or stay for the next agent."""
@@ -110,6 +112,7 @@ class Agent:
             if self._server is not None:
                 await self._server.close(grace=_GOODBYE)
             await self._figures.aclose()
+            await self._models.aclose()
             await self.host.close(keep=self.config.keep_pods)
             if self._network is not None:
                 self._network.close()
@@ -140,6 +143,7 @@ class Agent:
             network=self._network,
             services=self._feed.services,
             figures=self._figures,
+            models=self._models,
             allocatable=registration.capacity(self.config, facts),
             wake=self._queue.add,
         )

@@ -18,6 +18,8 @@ from kvestigate.cluster.node.gpu.model import EXPORTS
 from kvestigate.cluster.node.hosts.interface import Host, Process
 from kvestigate.cluster.node.net.addresses import Addresses
 from kvestigate.cluster.node.net.network import NodeNetwork
+from kvestigate.cluster.node.pods import model_server
+from kvestigate.cluster.node.pods.model_server import SERVES, ModelServers
 from kvestigate.cluster.node.spec.pod import Pod
 from kvestigate.kube.views.network import Service
 
@@ -35,6 +37,7 @@ class NodeContext:
     network: NodeNetwork | None
     """None: pods share the machine's."""
     figures: GpuFigures
+    models: ModelServers
     wake: Callable[[Key], None]
     """Ask for a pod to be looked at again."""
 
@@ -74,6 +77,8 @@ class NodeContext:
         """Where this process reaches a port of a container, or of a `host` that its spec names."""
         if port == exporter.PORT and EXPORTS in process.env and not host:
             return await self.figures.address()
+        if port == model_server.PORT and SERVES in process.env and not host:
+            return await self.models.address(process)
         if self.network is None:
             return host or "127.0.0.1", port
         if host:

@@ -15,11 +15,13 @@ from kvestigate.cluster.node.net import files
 from kvestigate.cluster.node.pods.claims import Claims
 from kvestigate.cluster.node.pods.context import NodeContext
 from kvestigate.cluster.node.pods.launching import ceiling, launch
+from kvestigate.cluster.node.pods.model_server import SERVES
 from kvestigate.cluster.node.spec import environment
 from kvestigate.cluster.node.spec.environment import (
     MissingReference,
     Surroundings,
 )
+from kvestigate.cluster.node.spec.images import served_model
 from kvestigate.cluster.node.spec.pod import (
     CONFIG_MAP,
     Container,
@@ -75,8 +77,10 @@ class Preparation:
         await self._claims.prepare(pod)
 
     def _variables(self, pod: Pod, container: Container) -> dict[str, str]:
-        """What tells a container of its devices."""
-        return self._devices.variables(pod, container, self._claims.uuids(pod, container))
+        """What tells a container of its devices, and its node of what to do in its place."""
+        given = self._devices.variables(pod, container, self._claims.uuids(pod, container))
+        model = served_model(container.image, container.command, container.args)
+        return {**given, SERVES: model} if model else given
 
     async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
         """Raises `MissingReference`, `NotMounted` or `EntrypointUnknown`."""

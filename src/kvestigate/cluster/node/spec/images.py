@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 
 _FOREVER = ("sleep", "2147483647")
 
@@ -27,7 +28,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
 }
 
 # Images that just wait: the node does what they are there for.
-_WAITING = ("pause", "dcgm-exporter")
+_WAITING = ("pause", "dcgm-exporter", "vllm-openai")
 
 UNKNOWN = "ImageEntrypointUnknown"
 PULL_BACK_OFF = "ImagePullBackOff"
@@ -103,6 +104,18 @@ def argv(image: str, command: Sequence[str], args: Sequence[str]) -> tuple[str, 
 def is_gpu_exporter(image: str, command: Sequence[str]) -> bool:
     """Whether a container is NVIDIA's DCGM exporter, run as its image has it."""
     return not command and short_name(image) == "dcgm-exporter"
+
+
+def served_model(image: str, command: Sequence[str], args: Sequence[str]) -> str:
+    """The model that a container of vLLM loads; empty if a container is none."""
+    if command or short_name(image) != "vllm-openai":
+        return ""
+    for word, following in pairwise((*args, "")):
+        if word == "--model" and following:
+            return following
+        if word.startswith("--model="):
+            return word.removeprefix("--model=")
+    return "facebook/opt-125m"  # vLLM's own default
 
 
 def short_name(image: str) -> str:
