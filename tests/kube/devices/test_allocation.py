@@ -403,6 +403,21 @@ def test_shares_of_a_capacity(
         assert "" not in shares
 
 
+def test_more_devices_than_there_are_is_a_short_search() -> None:
+    slices = [offered(devices=[device(f"d{i}", a=i) for i in range(120)])]
+    assert (
+        results(slices, claim(exactly(count=31)), taken=tuple(f"d{i}" for i in range(90))) is None
+    )
+
+
+def test_claims_without_end_are_refused() -> None:
+    slices = [offered(devices=[device(f"d{i}", a=i) for i in range(128)])]
+    wishes = [exactly(f"r{i}", adminAccess=True) for i in range(32)]
+    claims = [claim(*wishes, name=f"c{i}") for i in range(40)]
+    with pytest.raises(AllocationError, match=r"too many devices|timed out"):
+        results(slices, *claims)
+
+
 def test_a_search_that_leads_nowhere_ends() -> None:
     slices = [offered(devices=[device(f"d{i}", a=i) for i in range(64)])]
     wishes = [exactly(f"r{i}", count=4) for i in range(6)]

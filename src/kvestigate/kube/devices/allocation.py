@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 
 from kvestigate.kube.devices.capacity import Amounts, consumed, is_enough
 from kvestigate.kube.devices.constraints import Constraint, followed
+from kvestigate.kube.devices.counters import CounterBook
 from kvestigate.kube.devices.holdings import Holdings
 from kvestigate.kube.devices.pools import (
     Candidate,
-    Counters,
     DeviceId,
     NodePool,
-    PoolId,
     consumption,
     is_at,
 )
@@ -76,6 +75,7 @@ class _Search:
     pools: Sequence[NodePool]
     classes: Mapping[str, DeviceClass]
     held: Holdings
+    counters: CounterBook
     claims: Sequence[ResourceClaim]
     steps: int = 0
     usable: tuple[Candidate, ...] = ()
@@ -90,10 +90,6 @@ class _Search:
     """Devices that were chosen, with the claims that they were chosen for."""
     shares: dict[DeviceId, list[Amounts]] = field(default_factory=dict)
     """What the chosen shares of a device take of its capacities."""
-    taken: dict[PoolId, Counter[tuple[str, str]]] = field(default_factory=dict)
-    """What chosen devices take of counters."""
-    left: dict[PoolId, Counters] = field(default_factory=dict)
-    """What allocated devices leave of counters."""
     selectable: dict[tuple[int, str, DeviceId], bool] = field(default_factory=dict)
 
     # -- preparation ---------------------------------------------------------------------------
@@ -201,9 +197,21 @@ class _Search:
                         undo()
                 if done:
                     return True
+                if self._are_too_few(claim, wish, candidates[position + 1 :], wish.count - have):
+                    return False
             if wish.every is not None:
                 return False  # one of all devices cannot be had
         return False
+
+    def _are_too_few(
+        self, claim: int, wish: _Wish, candidates: Sequence[Candidate], missing: int
+    ) -> bool:
+        """Whether the devices cannot be enough. Those not looked at yet are not looked at now:
+        a selector that fails there would be an error that kube-scheduler does not meet."""
+        known = self.selectable
+        return missing > sum(
+            known.get((claim, wish.name, candidate.id), True) for candidate in candidates
+        )
 
     def _step(self) -> None:
         self.steps += 1
@@ -222,14 +230,13 @@ class _Search:
         device = candidate.device
         counted = not (device.allow_multiple_allocations and self._is_shared(candidate.id))
         needs = consumption(device) if counted else {}
-        if not self._counters_suffice(candidate, needs):
+        if not self.counters.suffices(candidate, needs):
             return None
         if _repels(device.taints, wish.request.tolerations):
             return None
         if not self._constrain(claim, wish, candidate):
             return None
-        taken = self.taken.setdefault(candidate.pool, Counter())
-        taken.update(needs)
+        self.counters.take(candidate, needs)
         self._mark(claim, wish, candidate)
         self.chosen[claim].append(Chosen(wish.name, wish.request, candidate))
 
@@ -238,7 +245,7 @@ class _Search:
             self._unmark(claim, candidate)
             for constraint in reversed(self.constraints[claim]):
                 constraint.remove(wish.name)
-            taken.subtract(needs)
+            self.counters.give_back(candidate, needs)
 
         return undo
 
@@ -260,26 +267,6 @@ class _Search:
         for share in self.shares.get(candidate.id, ()):
             used.update(share)
         return is_enough(candidate.device, wish.request.capacity, used)
-
-    def _counters_suffice(self, candidate: Candidate, needs: Counters) -> bool:
-        if not needs:
-            return True
-        taken = self.taken.get(candidate.pool, Counter())
-        return all(
-            amount >= taken.get(counter, 0) + needs.get(counter, 0)
-            for counter, amount in self._left(candidate.pool).items()
-        )
-
-    def _left(self, id: PoolId) -> Counters:
-        known = self.left.get(id)
-        if known is None:
-            [pool] = (each for each in self.pools if (each.driver, each.name) == id)
-            left = Counter(pool.counters)
-            for candidate in (*pool.candidates, *pool.elsewhere):
-                if self.held.is_held(candidate.id):
-                    left.subtract(consumption(candidate.device))
-            known = self.left[id] = left
-        return known
 
     def _constrain(self, claim: int, wish: _Wish, candidate: Candidate) -> bool:
         added: list[Constraint] = []
@@ -350,12 +337,14 @@ def allocate(
     `held` are the devices of other claims. Raises AllocationError if a claim or its class is
     wrong, and InvalidPools if the node lacks devices and some of its pools are invalid.
     """
-    search = _Search(node, labels, pools, classes, held, claims)
+    search = _Search(node, labels, pools, classes, held, CounterBook(pools, held), claims)
     search.prepare()
     try:
         found = search.solve(0, 0)
     except _TooMany:
         found = False
+    except RecursionError:
+        raise AllocationError(f"node {node}: the claims ask for too many devices") from None
     if not found:
         if any(pool.invalid for pool in pools):
             raise InvalidPools("invalid resource pools were encountered")
