@@ -15,6 +15,7 @@ from kvestigate.cluster.node.gpu.model import (
     Load,
     RowRemap,
     Throttle,
+    gpu_capacity,
     instances,
     node_gpus,
 )
@@ -98,6 +99,7 @@ def test_so_does_its_xml(path: str, values: list[str]) -> None:
 
 def test_a_gpu_that_fell_off_the_bus_is_only_named() -> None:
     gpus = pair(Condition(lost=True, xid=79))
+    assert gpu_capacity(tuple(gpus)) == {"nvidia.com/gpu": "1"}
     assert len(list(samples(exposition(gpus, "n", 0.0).encode(), "DCGM_FI_DEV_GPU_TEMP"))) == 1
     code, text = answer(["-L"], gpus, 0.0)
     first, second = text.splitlines()

@@ -114,7 +114,7 @@ class Allocation:
 def _devices(gpus: Iterable[Gpu]) -> Iterator[tuple[str, str]]:
     """What a device plugin can give away: (resource, uuid)."""
     for gpu in gpus:
-        if gpu.offer is not Offer.DEVICE_PLUGIN:
+        if not gpu.is_offered(Offer.DEVICE_PLUGIN):
             continue
         if not gpu.mig:
             yield RESOURCE, gpu.uuid

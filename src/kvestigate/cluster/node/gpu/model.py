@@ -195,6 +195,10 @@ class Gpu(msgspec.Struct, frozen=True):
     def mig(self) -> bool:
         return bool(self.instances)
 
+    def is_offered(self, offer: Offer) -> bool:
+        """Whether pods can get it in this way: a GPU that the driver has lost, in none."""
+        return self.offer is offer and not self.condition.lost
+
 
 def gpu_uuid(node: str, index: int) -> str:
     """Follows from the node's name, so that it is the same each time."""
@@ -322,7 +326,7 @@ def _mig_labels(gpus: tuple[Gpu, ...]) -> dict[str, str]:
 
 def gpu_capacity(gpus: tuple[Gpu, ...]) -> dict[str, str]:
     """What a device plugin offers of these: whole GPUs, and instances of others by profile."""
-    offered = [gpu for gpu in gpus if gpu.offer is Offer.DEVICE_PLUGIN]
+    offered = [gpu for gpu in gpus if gpu.is_offered(Offer.DEVICE_PLUGIN)]
     if not offered:
         return {}
     whole = sum(not gpu.mig for gpu in offered)

@@ -28,7 +28,7 @@ Object = dict[str, Any]
 def devices(gpus: Iterable[Gpu]) -> Iterator[tuple[str, str, Object]]:
     """(name, uuid, device) of all that can be claimed."""
     for gpu in gpus:
-        if gpu.offer is not Offer.DRA:
+        if not gpu.is_offered(Offer.DRA):
             continue
         if not gpu.mig:
             name = f"gpu-{gpu.index}"

@@ -43,6 +43,8 @@ class ResourceClaimKind(Kind):
 
     def default(self, obj: Object) -> None:
         _default(obj["spec"])
+        for result in _results(obj.get("status") or {}):
+            _default_tolerations(result)
 
     def validate(self, obj: Object, scene: Scene) -> Causes:
         return _claim("spec.devices", obj["spec"]["devices"])
@@ -99,8 +101,11 @@ def _drop_freed_devices(new: Object, old: Object) -> None:
 
 def _devices(status: Object) -> set[tuple[str, ...]]:
     """Those that a claim is allocated."""
-    results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
-    return set(map(_device, results))
+    return set(map(_device, _results(status)))
+
+
+def _results(status: Object) -> Sequence[Object]:
+    return ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
 
 
 def _device(place: Object) -> tuple[str, ...]:
@@ -137,9 +142,13 @@ def _default(spec: Object) -> None:
             mode = each.setdefault("allocationMode", "ExactCount")
             if mode == "ExactCount" and not each.get("count"):
                 each["count"] = 1
-            for toleration in each.get("tolerations") or ():
-                if not toleration.get("operator"):
-                    toleration["operator"] = "Equal"
+            _default_tolerations(each)
+
+
+def _default_tolerations(holder: Object) -> None:
+    for toleration in holder.get("tolerations") or ():
+        if not toleration.get("operator"):
+            toleration["operator"] = "Equal"
 
 
 def _claim(path: str, spec: Object) -> Causes:
