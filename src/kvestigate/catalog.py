@@ -41,6 +41,7 @@ CATALOG: dict[str, str] = {
     "optimize.probe-gpu": "kvestigate.optimize.operations:PROBE",
     "optimize.health": "kvestigate.optimize.operations:HEALTH",
     "optimize.waste": "kvestigate.optimize.operations:WASTE",
+    "optimize.watch": "kvestigate.optimize.operations:WATCH",
     "optimize.apply": "kvestigate.optimize.operations:APPLY",
     "deploy": "kvestigate.manifests.operations:DEPLOY",
     "delete": "kvestigate.manifests.operations:DELETE",

@@ -115,6 +115,11 @@ def test_waste_refuses_what_it_cannot_use(
     assert (refused.code, message in refused.err) == (2, True), refused.err
 
 
+def test_watch_refuses_a_pause_that_is_none(invoke: Invoke) -> None:
+    refused = invoke("optimize", "watch", "--keep", "gpus.jsonl", "--every", "0")
+    assert (refused.code, "--every 0" in refused.err) == (2, True), refused.err
+
+
 def test_health_needs_a_cluster(invoke: Invoke) -> None:
     refused = invoke("optimize", "health")
     assert refused.code != 0

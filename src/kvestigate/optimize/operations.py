@@ -33,7 +33,9 @@ from kvestigate.optimize.sickbay import GpuHealth, HealthOptions, check, health_
 from kvestigate.optimize.steps import KEPT
 from kvestigate.optimize.waste import Waste, WasteOptions, waste
 from kvestigate.optimize.waste_rendering import waste_blocks
-from kvestigate.render.blocks import Block
+from kvestigate.optimize.watching import Watched, WatchOptions, watch
+from kvestigate.render.blocks import Block, text
+from kvestigate.render.human import counted
 from kvestigate.snapshot import scheduling
 
 
@@ -78,6 +80,14 @@ async def _waste(context: Context, options: WasteOptions) -> Waste:
 
 async def _health(context: Context, options: HealthOptions) -> GpuHealth:
     return await check(context.access, context.via, context.progress)
+
+
+async def _watch(context: Context, options: WatchOptions) -> Watched:
+    return await watch(context.access, options, context.progress)
+
+
+def _watched(done: Watched) -> Sequence[Block]:
+    return [text(f"{counted(done.looks, 'look')} added to {done.file}, which has {done.kept}")]
 
 
 def _analysis(options: AnalyzeOptions, analysis: Fragmentation) -> Sequence[Block]:
@@ -203,6 +213,27 @@ WASTE: Operation[WasteOptions, Waste] = Operation(
     counts=True,
     json_file=True,
     render=waste_blocks,
+)
+
+WATCH: Operation[WatchOptions, Watched] = Operation(
+    name="optimize.watch",
+    summary="Look at the GPUs again and again, and keep their use in a file.",
+    description=(
+        "Utilization comes from the GPU exporter, requests from the model servers (vLLM, TGI, "
+        "Triton, SGLang) of pods that hold GPUs. `optimize waste --history FILE` then says since "
+        "when GPUs are idle. The file keeps the latest 20,000 looks. Goes on until Ctrl-C."
+    ),
+    examples=(
+        "kvestigate optimize watch --keep gpus.jsonl",
+        "kvestigate optimize watch --every 5m --keep gpus.jsonl --looks 12",
+    ),
+    input=WatchOptions,
+    output=Watched,
+    effect=Effect.READ,
+    touches=lambda options: Touched(files=(options.keep,)),
+    handler=_watch,
+    counts=True,
+    render=_watched,
 )
 
 APPLY: Operation[ApplyOptions, Application] = Operation(

@@ -31,6 +31,12 @@ def waste_blocks(waste: Waste) -> Sequence[Block]:
         words = f"utilization of {counted(unmeasured, spending.by)}: unknown"
         why = "no GPU exporter measured all of their GPUs; `optimize probe-gpu` asks nvidia-smi"
         blocks.append(text(f"{words} ({why})", Tone.WARN))
+    if waste.served is None:
+        why = "reading metrics of pods is forbidden"
+        blocks.append(text(f"requests of model servers: unknown ({why})", Tone.WARN))
+    if idle and not all(group.idle_since for group in idle) and not waste.looks:
+        words = "since when GPUs are idle, a history knows:"
+        blocks.append(text(f"{words} kvestigate optimize watch --keep FILE", Tone.DIM))
     return blocks
 
 
@@ -43,5 +49,11 @@ def _idle(waste: Waste, groups: Sequence[Group]) -> Table:
         Field("of", lambda row: amount(row.held.gpus), number=True),
         Field("memory", lambda row: mib(row.memory_mib), number=True),
         Field("held since", lambda row: f"{row.since:%Y-%m-%d %H:%M}" if row.since else "unknown"),
+        Field("idle since", _idle_since),
         Field("a month", lambda row: Cell(money(row.idle, spending), Tone.WARN), number=True),
     )
+
+
+def _idle_since(group: Group) -> str:
+    requests = ", 0 requests" if group.never_used else ""
+    return f"{group.idle_since:%Y-%m-%d %H:%M}{requests}" if group.idle_since else "unknown"

@@ -11,6 +11,7 @@ from kvestigate.kube.requests import Amounts, requests_of
 from kvestigate.snapshot.exporters import GpuReading
 from kvestigate.snapshot.gpus import MIG_PREFIX, SHARED, at_work, gpu_requests, gpus_only
 from kvestigate.snapshot.ledger.model import Device, Ledger, NodeGpus
+from kvestigate.snapshot.model_servers import Serving
 from kvestigate.snapshot.pods import Pod
 
 _SLICES = 7
@@ -42,10 +43,20 @@ class Holding:
     """Percent, the highest of its devices; None if one of them was not measured."""
     memory_mib: float | None = None
     """GPU memory in use."""
+    serving: Serving | None = None
+    """What the pod's model server says; None if it has none, or was not asked."""
+    idle_since: datetime | None = None
+    """From when on it did nothing, as far as that is known."""
 
     @property
     def idle(self) -> bool | None:
-        """None if unknown: not all of its devices were measured."""
+        """None if unknown: not all of its devices were measured, and no model server answered.
+
+        A model server knows best: requests that run are work, whatever the GPU shows, and a server
+        that nobody ever asked does none, even if it polls.
+        """
+        if self.serving is not None and (self.serving.at_work or self.serving.never_used):
+            return not self.serving.at_work
         return None if self.utilization is None else not at_work(self.utilization)
 
 

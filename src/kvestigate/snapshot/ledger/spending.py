@@ -44,6 +44,10 @@ class Group:
     """When the oldest of its idle pods was created; of all its pods if none is idle."""
     memory_mib: float
     """GPU memory that its idle pods have loaded."""
+    idle_since: datetime | None = None
+    """From when on all its idle pods did nothing; None if that is unknown."""
+    never_used: int = 0
+    """Idle pods whose model server nobody has asked since it started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,4 +146,8 @@ def _group(name: str, members: list[Holding], prices: Prices) -> Group:
         unmeasured=spend(unmeasured),
         since=min((one.since for one in idle or members if one.since), default=None),
         memory_mib=sum(one.memory_mib or 0.0 for one in idle),
+        idle_since=max((one.idle_since for one in idle if one.idle_since), default=None)
+        if idle and all(one.idle_since for one in idle)
+        else None,
+        never_used=sum(one.serving is not None and one.serving.never_used for one in idle),
     )
