@@ -36,9 +36,10 @@ def bill(nodes: Sequence[NodeWindow], models: Mapping[str, str], prices: Prices)
     """`models` is by node."""
     by_activity: dict[str, Spend] = {}
     for node in nodes:
+        hourly = prices.hourly(models.get(node.node, ""))
         for gpu in node.gpus:
             activity = gpu.activity.value if gpu.activity is not None else UNKNOWN
-            spend = spend_of(1, models.get(node.node, ""), prices)
+            spend = spend_of(1, hourly)
             by_activity[activity] = by_activity.get(activity, NOTHING) + spend
     watts = sum(gpu.watts or 0.0 for node in nodes for gpu in node.gpus)
     present = {models.get(node.node, "") for node in nodes if node.gpus}

@@ -78,14 +78,25 @@ def holdings(
     for pod in pods:
         if pod.finished or not pod.spec.node_name:
             continue
+        requests = _requests(pod)
+        if not requests and not claimed:
+            continue
         path = f"{pod.metadata.namespace}/{pod.metadata.name}"
-        # As the scheduler counts: init containers run before the others.
-        requests = gpus_only(requests_of(pod.spec)) if any(gpu_requests(pod)) else {}
-        devices = claimed.get(path, [])
+        devices = claimed.get(path, ())
         if requests or devices:
             node = nodes.get(pod.spec.node_name)
             found.append(_holding(pod, node, _parts(requests, devices, node), measured.get(path)))
     return tuple(sorted(found, key=lambda held: (-(held.gpus or 0), held.namespace, held.pod)))
+
+
+def _requests(pod: Pod) -> Amounts:
+    """As the scheduler counts: init containers run before the others."""
+    if pod.spec.init_containers:
+        return gpus_only(requests_of(pod.spec)) if any(gpu_requests(pod)) else {}
+    requests: Amounts = {}
+    for _, resource, amount in gpu_requests(pod):
+        requests[resource] = requests.get(resource, 0) + amount
+    return requests
 
 
 def _parts(

@@ -85,9 +85,10 @@ def spending(book: Ledger, held: Iterable[Holding], prices: Prices, by: str = WO
     members: dict[str, list[Holding]] = {}
     for holding in held:
         members.setdefault(name_of(holding), []).append(holding)
-    groups = [_group(name, own, prices) for name, own in members.items()]
+    rates = _Rates(prices)
+    groups = [_group(name, own, rates) for name, own in members.items()]
     groups.sort(key=lambda group: (-group.idle.month, -group.held.month, group.name))
-    total, unpriced, unknown = _fleet(book, prices)
+    total, unpriced, unknown = _fleet(book, rates)
     unknown += [f"pod {one.namespace}/{one.pod}" for one in held if one.gpus is None]
     allocated = sum((group.held for group in groups), NOTHING)
     return Spending(
@@ -107,11 +108,25 @@ def spending(book: Ledger, held: Iterable[Holding], prices: Prices, by: str = WO
     )
 
 
-def spend_of(gpus: float, model: str, prices: Prices) -> Spend:
-    return Spend(gpus, gpus * (prices.hourly(model) or 0.0) * HOURS_A_MONTH)
+def spend_of(gpus: float, hourly: float | None) -> Spend:
+    """A month of GPUs; no money if their price is unknown."""
+    return Spend(gpus, gpus * (hourly or 0.0) * HOURS_A_MONTH)
 
 
-def _fleet(book: Ledger, prices: Prices) -> tuple[Spend, dict[str, float], list[str]]:
+class _Rates:
+    """The prices of models; a fleet has few models and many pods."""
+
+    def __init__(self, prices: Prices) -> None:
+        self._prices = prices
+        self._known: dict[str, float | None] = {}
+
+    def of(self, model: str) -> float | None:
+        if model not in self._known:
+            self._known[model] = self._prices.hourly(model)
+        return self._known[model]
+
+
+def _fleet(book: Ledger, rates: _Rates) -> tuple[Spend, dict[str, float], list[str]]:
     total = NOTHING
     unpriced: dict[str, float] = {}
     unknown: list[str] = []
@@ -119,14 +134,15 @@ def _fleet(book: Ledger, prices: Prices) -> tuple[Spend, dict[str, float], list[
         if node.count is None:
             unknown.append(f"node {node.node}")
             continue
-        total += spend_of(node.count, node.model, prices)
-        if prices.hourly(node.model) is None:
+        hourly = rates.of(node.model)
+        total += spend_of(node.count, hourly)
+        if hourly is None:
             name = node.model or node.vendor
             unpriced[name] = unpriced.get(name, 0.0) + node.count
     return total, unpriced, unknown
 
 
-def _group(name: str, members: list[Holding], prices: Prices) -> Group:
+def _group(name: str, members: list[Holding], rates: _Rates) -> Group:
     idle = [one for one in members if one.idle]
     unmeasured = [one for one in members if one.idle is None]
     what: dict[str, int] = {}
@@ -135,7 +151,9 @@ def _group(name: str, members: list[Holding], prices: Prices) -> Group:
             what[part] = what.get(part, 0) + count
 
     def spend(some: list[Holding]) -> Spend:
-        return sum((spend_of(one.gpus or 0.0, one.model, prices) for one in some), NOTHING)
+        gpus = sum(one.gpus or 0.0 for one in some)
+        month = sum((one.gpus or 0.0) * (rates.of(one.model) or 0.0) for one in some)
+        return Spend(gpus, month * HOURS_A_MONTH)
 
     return Group(
         name=name,
