@@ -222,7 +222,7 @@ def test_mistyped_values(path: str, value: Any, text: str) -> None:
     [
         ("YQ==", ""),
         ("YQ==\n", ""),
-        ([1, 2], ""),
+        ([1, 2], f"{UNMARSHAL} array into Go struct field Secret.data of type []uint8"),
         ("!!", "illegal base64 data at input byte 0"),
         ("YWJj!", "illegal base64 data at input byte 4"),
         ("YQ", "illegal base64 data at input byte 0"),

@@ -20,8 +20,9 @@ from collections.abc import Sequence
 MASKED = "***"
 
 _SECRET_NAME = re.compile(
-    r"passw(or)?d|passphrase|secret|token|credential|authorization|cookie|[_-]pwd$"
-    r"|(api|access|private|signing|encryption|ssh)[_-]?key",
+    r"passw(or)?d|passphrase|secret|token|credential|authorization|cookie|from-literal"
+    r"|(api|access|account|encryption|license|private|shared|signing|ssh)[_-]?key"
+    r"|(^|[._-])(auth|dsn|otp|pass(in|out)?|pat|pwd|sas|sig|signature|webhook)$|sshpass$",
     re.I,
 )
 
@@ -65,23 +66,35 @@ _WORDS = re.compile(
     r"""(?P<space>\s++)|(?:"(?:\\.|[^"\\]|\\\Z)*+(?:"|\Z)|'[^']*+(?:'|\Z)|\\.|\\\Z|[^\s"'\\])++""",
     re.S,
 )
-_NAMED = re.compile(r"""(?<![\w.-])([\w.-]++)[\\"'+]*+[:=]""")
-"""`NAME=`, `"name":`"""
+_NAMED = re.compile(r"""(?<![\w.-])([\w.-]++)(?:[\\"'+\])]*+[:=]|[\\"']++,)""")
+"""`NAME=`, `"name":`, `environ['NAME']=`, `setdefault("NAME",`"""
 _BEFORE_HOST = re.compile(r"""(?<=://)[^\s/?#"']*@""")
 _KEY_BLOCK = re.compile(r"(-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----).*", re.S)
 _TOKEN_SHAPE = re.compile(
-    r"\b(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA|eyJ[\w-]{8,64}\.)[\w.-]{8,}"
+    r"\b(?:gh[pousr]_|github_pat_|glpat-|hf_|npm_|nvapi-|pypi-|r8_|sk-|xapp-|xox[abprs]-|AIza|AKIA"
+    r"|eyJ[\w-]{8,64}\.|hooks\.slack\.com/services/)[\w./-]{8,}"
 )
 _ACCOUNT_OPTIONS = ("-u", "-U", "--user", "--proxy-user")
-"""Of curl and its like: `user:password` follows."""
+"""Of curl and its like: `user:password` follows, or `user%password`."""
+_ACCOUNT = re.compile(r"[^:%]*+[:%]")
 _PASSWORD_OPTIONS = {
     **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mariadb", "mongo", "mongosh"), "-p"),
     **dict.fromkeys(("docker", "podman", "sshpass", "7z"), "-p"),
     **dict.fromkeys(("ldapsearch", "ldapadd", "ldapmodify"), "-w"),
+    **dict.fromkeys(("unzip", "zip"), "-P"),
+    "curl": "-b",
+    "openssl": "-k",
     "redis-cli": "-a",
+    "ssh-keygen": "-N",
 }
 _OTHER_MEANING = frozenset(("mkdir", "cp", "install", "scp", "rsync", "tar", "ps", "git"))
 """Programs whose `-p` is followed by no password."""
+_SETTERS = frozenset(("set", "setenv", "-x", "-gx"))
+"""`set NAME VALUE`, as shells and programs' settings have it."""
+_LOGINS = frozenset(("vault", "wandb"))
+"""Programs that take a token after `login`."""
+_BLOCK = frozenset(("|", "|-", "|+", ">", ">-", ">+"))
+"""A value in YAML that begins on the next line."""
 _PORT = re.compile(r"[\d.:]+(/\w+)?")
 _OPTION = re.compile(r"--?[\w.-]+")
 _SCRIPT_OPTION = re.compile(r"-[a-zA-Z]*c")
@@ -125,6 +138,8 @@ class _Masking:
 
     def _word(self, word: str) -> str:
         expected, before, bare = self._next, self._last, word.strip("\"'")
+        if expected is _Next.SECRET and bare in _BLOCK:
+            return word
         self._next = self._after(bare)
         self._last = bare
         match expected:
@@ -135,8 +150,8 @@ class _Masking:
                 return MASKED
             case _Next.PASSWORD_OR_PORT if not _PORT.fullmatch(bare):
                 return MASKED
-            case _Next.ACCOUNT if ":" in word:
-                return f"{word.partition(':')[0]}:{MASKED}"
+            case _Next.ACCOUNT if found := _ACCOUNT.match(word):
+                return f"{found[0]}{MASKED}"
         if any(map(str.isspace, bare)) and word != bare:
             return self._quoted(word, before)
         program = bare.rpartition("/")[2]
@@ -181,7 +196,11 @@ class _Masking:
             if names_a_secret(name):
                 whole = name.lower().endswith(("authorization", "cookie"))
                 return _Next.ALL_SECRET if whole else _Next.SECRET
-        if bare.lower().endswith("bearer"):
+        if bare.lower().endswith("bearer") or (bare == "login" and self._last in _LOGINS):
+            return _Next.SECRET
+        if names_a_secret(bare.rstrip("\"',")) and (
+            self._last in _SETTERS or bare.endswith(("',", '",'))
+        ):
             return _Next.SECRET
         if not _OPTION.fullmatch(bare):
             return _Next.NOTHING

@@ -27,8 +27,8 @@ _DAY = (
 )
 MOMENT = rf"^[0-9]{{4}}-{_DAY}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 
-# The patterns are narrower than the API, which also takes `1 ` for a quantity, an array of
-# numbers for bytes and a leap day: a no is looked into again, but a yes must be certain.
+# The patterns are narrower than the API, which also takes `1 ` for a quantity and a leap
+# day: a no is looked into again, but a yes must be certain.
 SCALARS: dict[Type, Any] = {
     Type.STRING: str,
     Type.BYTES: Annotated[str, msgspec.Meta(pattern=BYTES)],

@@ -71,6 +71,37 @@ COMMANDS = [
     ["sh", "-c", f"echo Bearer {CANARY}"],
     ["sh", "-c", f"cat > k <<X\n-----BEGIN RSA PRIVATE KEY-----\n{CANARY}\n-----END\nX"],
     ["git", "clone", f"https://x/y?a=ghp_{CANARY}{CANARY}"],
+    ["openssl", "rsa", "-passin", f"pass:{CANARY}"],
+    ["openssl", "enc", "-k", CANARY],
+    ["kubectl", "create", "secret", "generic", "x", f"--from-literal=a={CANARY}"],
+    ["kubectl", "create", "secret", "generic", "x", "--from-literal", f"a={CANARY}"],
+    ["aws", "configure", "set", "aws_secret_access_key", CANARY],
+    ["npm", "config", "set", "//r/:_authToken", CANARY],
+    ["fish", "-c", f"set -x HF_TOKEN {CANARY}"],
+    ["wandb", "login", CANARY],
+    ["vault", "login", CANARY],
+    ["python", "-c", f"os.environ['HF_TOKEN']='{CANARY}'"],
+    ["sh", "-c", f"python -c \"os.environ['HF_TOKEN']='{CANARY}'\""],
+    ["python", "-c", f"os.environ.setdefault('API_KEY', '{CANARY}')"],
+    ["python", "-c", f"os.environ.setdefault('API_KEY','{CANARY}')"],
+    ["curl", f"https://h/?X-Amz-Signature={CANARY}&x=1"],
+    ["curl", f"https://h/?sig={CANARY}"],
+    ["curl", f"https://hooks.slack.com/services/T00/B00/{CANARY}"],
+    ["curl", "-b", f"session={CANARY}"],
+    ["curl", "-H", f"X-Auth: {CANARY}"],
+    ["curl", "--pass", CANARY],
+    ["unzip", "-P", CANARY, "x.zip"],
+    ["ssh-keygen", "-N", CANARY],
+    ["smbclient", "-U", f"me%{CANARY}"],
+    ["sh", "-c", f"cat <<X\npassword: |\n  {CANARY}\nX"],
+    ["sh", "-c", f"cat <<X\ntoken: >-\n  {CANARY}\nX"],
+    ["sh", "-c", f"CONN='AccountKey={CANARY};'"],
+    *(["env", f"{name}={CANARY}"] for name in ("SSHPASS", "DB_PASS", "GH_PAT", "REDISCLI_AUTH")),
+    *(
+        ["env", f"{name}={CANARY}"]
+        for name in ("OTP", "SLACK_WEBHOOK", "SENTRY_DSN", "LICENSE_KEY")
+    ),
+    *(["echo", f"{mark}{CANARY}{CANARY}"] for mark in ("AIza", "npm_", "nvapi-", "r8_", "pypi-")),
 ]
 
 

@@ -100,6 +100,11 @@ OBJECTS: list[tuple[str, str, Any]] = [
         },
     ),
     ("events", "events", {**_map(), "message": "a" * 1_000_000, "involvedObject": {}}),
+    *(
+        (f"{plural} with {value} as bytes", plural, {**_map(), field: {"a": value}})
+        for plural, field in (("secrets", "data"), ("configmaps", "binaryData"))
+        for value in ([], [1, 2], [300], ["x"], 1, {})
+    ),
 ]
 BINDINGS = [
     {**binding("x", "y"), "subjects": binding("x")["subjects"] * 10_000},
