@@ -523,16 +523,15 @@ def test_an_exported_description_works_where_it_was_written(
     invoke: Invoke, describe: Describe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "code").mkdir()
-    (tmp_path / "code" / "train.py").write_text("print(1)\n")
+    (tmp_path / "kit" / "code").mkdir(parents=True)
+    (tmp_path / "kit" / "code" / "train.py").write_text("print(1)\n")
     config = describe("moved", sources=[{"local": "code", "subdir": "code"}])
-    here = tmp_path / "workspace.yaml"
-    here.write_bytes(Path(config).read_bytes())
-    ok(invoke("workspace", "apply", "--config", "workspace.yaml", *MEANT))
+    (tmp_path / "kit" / "workspace.yaml").write_bytes(Path(config).read_bytes())
+    ok(invoke("workspace", "apply", "--config", "kit/workspace.yaml", *MEANT))
     there = Path("elsewhere") / "deep" / "x.yaml"
     ok(invoke("workspace", "export", "moved", "--node", "node-1", "-o", str(there)))
     [source] = yaml.safe_load(there.read_text())["workspace"]["sources"]
-    assert source["local"] == "../../code"
+    assert source["local"] == str(tmp_path / "kit" / "code")
     ok(invoke("workspace", "diff", "--config", str(there)))
     ok(invoke("workspace", "destroy", "--config", str(there), *MEANT))
 

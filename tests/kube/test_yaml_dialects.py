@@ -67,6 +67,23 @@ def test_a_date_that_does_not_exist_is_an_error_with_the_way_out() -> None:
         value_of("2026-02-30")
 
 
+@pytest.mark.parametrize(
+    "value", ["!secret x", "!!python/object:os.system x", "!Ref [a]", "!!python/tuple [1]", "!x {}"]
+)
+def test_a_tag_that_nobody_knows_is_an_error_as_it_is_to_pyyaml(value: str) -> None:
+    with pytest.raises(InputError, match="remove the tag"):
+        value_of(value)
+    with pytest.raises(yaml.constructor.ConstructorError):
+        yaml.safe_load(f"v: {value}")
+
+
+@pytest.mark.parametrize(
+    "value", ["!!str 3", "!!int 3", "!!bool yes", '! "a"', "!!seq [1]", "!!map {a: 1}", "!!null ''"]
+)
+def test_tags_of_yaml_are_what_they_are_to_pyyaml(value: str) -> None:
+    assert value_of(value) == yaml.safe_load(f"v: {value}")["v"]
+
+
 _WORDS = st.text("0123456789+-_.:eExXbnNyYTtZ ", min_size=1, max_size=14).map(str.strip)
 
 

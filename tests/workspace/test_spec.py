@@ -54,8 +54,8 @@ def test_a_file_is_read_as_it_is_written(tmp_path: Path) -> None:
         storage=StorageSpec(StorageMode.ALL_TMPFS, "500G"),
         gpu=GpuSpec(reserve=4, cordon_node=False),
         sources=(
-            SourceSpec("./my-code", "code", ("__pycache__", "*.pyc", ".git")),
-            SourceSpec("./small-fixtures", "datasets"),
+            SourceSpec(str(tmp_path / "my-code"), "code", ("__pycache__", "*.pyc", ".git")),
+            SourceSpec(str(tmp_path / "small-fixtures"), "datasets"),
         ),
     )
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +41,7 @@ def described(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, config: str, **kwargs: Any) -> Any:
         from kvestigate.workspace.spec import load_workspace
 
-        return function(*args, spec=load_workspace(config), config=config, **kwargs)
+        return function(*args, spec=load_workspace(config), **kwargs)
 
     return call
 
@@ -54,12 +52,11 @@ def described(function: Callable[..., Any]) -> Callable[..., Any]:
     examples=("kvestigate workspace diff --config workspace.yaml",),
 )
 @described
-async def diff(run: Run, spec: WorkspaceSpec, config: str, via: NodeAccess) -> None:
+async def diff(run: Run, spec: WorkspaceSpec, via: NodeAccess) -> None:
     """Show how a workspace differs from its description, and what `apply` would do."""
     from kvestigate.workspace.options import DiffOptions
 
-    options = DiffOptions(spec, str(Path(config).parent))
-    await run(options, via=via, doing=f"comparing workspace {spec.name}")
+    await run(DiffOptions(spec), via=via, doing=f"comparing workspace {spec.name}")
 
 
 @operation_command(
@@ -71,7 +68,7 @@ async def diff(run: Run, spec: WorkspaceSpec, config: str, via: NodeAccess) -> N
     ),
 )
 @described
-async def apply(run: Run, spec: WorkspaceSpec, config: str, via: NodeAccess) -> None:
+async def apply(run: Run, spec: WorkspaceSpec, via: NodeAccess) -> None:
     """Make the workspace that a file describes, and bring all its sources into it.
 
     Sources are relative to the file. Only what changed is sent; nothing is removed.
@@ -79,7 +76,7 @@ async def apply(run: Run, spec: WorkspaceSpec, config: str, via: NodeAccess) -> 
     from kvestigate.workspace.options import ApplyOptions
 
     await run(
-        ApplyOptions(spec, str(Path(config).parent)),
+        ApplyOptions(spec),
         via=via,
         doing=f"applying workspace {spec.name}",
         planning=f"planning workspace {spec.name}",
@@ -116,16 +113,5 @@ async def export(run: Run, name: str, node: str, root: str, file: str, via: Node
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot be made: {error.strerror}", where=str(path.parent)) from error
-    write_whole(path, dump_workspace(_moved(exported.workspace, path.parent)).encode())
+    write_whole(path, dump_workspace(exported.workspace).encode())
     click.echo(f"wrote {file}", err=True)
-
-
-def _moved(spec: WorkspaceSpec, directory: Path) -> WorkspaceSpec:
-    """The description in a file in `directory`: its sources are relative to that, not to here."""
-
-    def moved(local: str) -> str:
-        path = Path(local).expanduser()
-        return local if path.is_absolute() else os.path.relpath(path, directory)
-
-    sources = tuple(replace(source, local=moved(source.local)) for source in spec.sources)
-    return replace(spec, sources=sources)

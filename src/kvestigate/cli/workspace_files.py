@@ -53,7 +53,6 @@ async def sync(
     delete: bool,
     excludes: tuple[str, ...],
     spec: WorkspaceSpec,
-    config: str,
     via: NodeAccess,
 ) -> None:
     """Bring files into a workspace.
@@ -87,7 +86,6 @@ async def fetch(
     path: str,
     directory: str,
     spec: WorkspaceSpec,
-    config: str,
     via: NodeAccess,
 ) -> None:
     """Copy a file or directory out of a workspace.

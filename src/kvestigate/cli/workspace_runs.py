@@ -62,7 +62,6 @@ async def run_(
     cpu: str,
     memory: str,
     spec: WorkspaceSpec,
-    config: str,
     via: NodeAccess,
 ) -> None:
     """Start a process in a workspace, with GPUs bound by UUID.
@@ -102,7 +101,6 @@ async def logs(
     follow: bool,
     tail: int | None,
     spec: WorkspaceSpec,
-    config: str,
     via: NodeAccess,
 ) -> None:
     """Show the log of a run."""

@@ -200,6 +200,11 @@ _TAG = "tag:yaml.org,2002:"
 _PLAIN = "plain"
 """Our own tag, for a scalar without quotes or tag: what it is depends on its text."""
 
+_UNTAGGED = frozenset({_PLAIN, "", "!"})
+_KNOWN_TAGS = frozenset(
+    {"str", "int", "float", "bool", "null", "binary", "timestamp", "seq", "map"}
+)
+
 _ALIAS = re.compile(r"\*([\w-]+)", re.ASCII)
 
 _MAX_DEPTH = 1_000
@@ -349,6 +354,7 @@ class _Yaml:
 
     def _value(self, node: Node) -> Any:
         pauses.rest_if_due()
+        self._check_tag(node)
         if node.id == "scalar":
             return self._scalar(node)
         if id(node) in self._open:
@@ -359,6 +365,13 @@ class _Yaml:
             return self._sequence(node) if node.id == "sequence" else self._mapping(node)
         finally:
             self._open.discard(id(node))
+
+    def _check_tag(self, node: Node) -> None:
+        """kubectl ignores the tags of others, PyYAML does not."""
+        known = node.tag in _UNTAGGED or node.tag.removeprefix(_TAG) in _KNOWN_TAGS
+        if self._dialect is Dialect.PYTHON and not known:
+            shown = node.tag.replace(_TAG, "!!") if self._quoting else "a tag"
+            raise self._error(f"{shown} means nothing here; remove the tag", node.start_mark)
 
     def _count(self, node: Node) -> None:
         self._built += 1
@@ -429,7 +442,8 @@ class _Yaml:
         try:
             return self._bare(text)
         except NotFinite as error:
-            raise self._error("JSON has no such number", node.start_mark) from error
+            problem = "not a finite number; put it in quotes if it is text"
+            raise self._error(problem, node.start_mark) from error
         except ValueError as error:
             problem = "looks like a date that does not exist; put it in quotes if it is text"
             raise self._error(problem, node.start_mark) from error

@@ -40,7 +40,7 @@ class Application:
 async def diff(context: Context, options: DiffOptions) -> Difference:
     """How a workspace and its sources differ from the description."""
     spec = options.workspace
-    wanted = _wanted(options)
+    wanted = _wanted(options.workspace)
     found = await compare(context, spec)
     sources = tuple([await bring(context, files) for files in wanted])
     return Difference(spec.name, spec.node, found.exists, found.changes, found.plan, sources)
@@ -48,16 +48,15 @@ async def diff(context: Context, options: DiffOptions) -> Difference:
 
 async def apply(context: Context, options: ApplyOptions) -> Application:
     """Make the workspace, and send what changed."""
-    wanted = _wanted(options)
+    wanted = _wanted(options.workspace)
     creation = await create(context, CreateOptions(options.workspace))
     return Application(creation, tuple([await bring(context, files) for files in wanted]))
 
 
-def _wanted(options: ApplyOptions | DiffOptions) -> list[Wanted]:
-    spec, base = options.workspace, Path(options.directory)
-    return [_files(spec, source, base) for source in spec.sources]
+def _wanted(spec: WorkspaceSpec) -> list[Wanted]:
+    return [_files(spec, source) for source in spec.sources]
 
 
-def _files(spec: WorkspaceSpec, source: SourceSpec, base: Path) -> Wanted:
-    files = Directory(base / Path(source.local).expanduser(), source.excludes)
+def _files(spec: WorkspaceSpec, source: SourceSpec) -> Wanted:
+    files = Directory(Path(source.local), source.excludes)
     return Wanted(spec, source.subdir, files, excludes=source.excludes)

@@ -61,9 +61,6 @@ class GpusOptions:
 @dataclass(frozen=True, slots=True)
 class DiffOptions:
     workspace: Named
-    directory: Annotated[
-        str, param("Sources of the workspace are relative to it.", operator_only=True)
-    ] = "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +200,6 @@ class DestroyOptions:
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
     workspace: Named
-    directory: str = "."
-    """Sources are relative to it."""
 
 
 @dataclass(frozen=True, slots=True)

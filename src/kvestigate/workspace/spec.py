@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -169,7 +169,11 @@ def parse_workspace(document: Any, source: str = "") -> WorkspaceSpec:
 
 
 def load_workspace(path: str | Path) -> WorkspaceSpec:
-    """The workspace of a YAML file."""
+    """The workspace of a YAML file.
+
+    Its sources become absolute, because the description outlives the file: a marker on the host
+    keeps it, and `export` writes it to another place.
+    """
     from kvestigate.kube.yaml_documents import load
     from kvestigate.kube.yaml_scalars import Dialect
 
@@ -182,7 +186,12 @@ def load_workspace(path: str | Path) -> WorkspaceSpec:
         raise InputError(
             f"has {len(documents)} documents; a workspace is one document", where=str(path)
         )
-    return parse_workspace(documents[0].value if documents else None, str(path))
+    spec = parse_workspace(documents[0].value if documents else None, str(path))
+    return replace(spec, sources=tuple(_anchored(it, Path(path).parent) for it in spec.sources))
+
+
+def _anchored(source: SourceSpec, directory: Path) -> SourceSpec:
+    return replace(source, local=str((directory / Path(source.local).expanduser()).resolve()))
 
 
 def dump_workspace(spec: WorkspaceSpec) -> str:
