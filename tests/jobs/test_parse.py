@@ -143,6 +143,24 @@ def test_known_fields_without_meaning_here_are_listed() -> None:
 
 
 @pytest.mark.parametrize(
+    "resources",
+    [
+        "{cloud: kubernetes}",
+        "{cloud: Kubernetes, region: null, zone: ~}",
+        "{infra: k8s}",
+        "{any_of: [{infra: kubernetes}, {infra: '*'}]}",
+    ],
+)
+def test_what_is_granted_or_left_empty_is_not_ignored(resources: str) -> None:
+    task = parsed(f"run: x\nservice: null\nconfig: {{docker: null}}\nresources: {resources}")
+    assert task.ignored == ()
+
+
+def test_a_certain_cluster_is_not_to_be_had_by_name() -> None:
+    assert parsed("run: x\nresources: {infra: k8s/other}").ignored == ("resources.infra",)
+
+
+@pytest.mark.parametrize(
     ("yaml", "message"),
     [
         ("- a", "a task is a mapping"),

@@ -96,11 +96,15 @@ def ignored_config(document: Mapping[str, Any]) -> list[str]:
     config = mapping(document.get("config"), "config")
     kubernetes = mapping(config.get("kubernetes"), "config.kubernetes")
     return [
-        *(f"config.{key}" for key in config if key not in ("kubernetes", "kvestigate")),
+        *(
+            f"config.{key}"
+            for key, value in config.items()
+            if key not in ("kubernetes", "kvestigate") and value is not None
+        ),
         *(
             f"config.kubernetes.{key}"
-            for key in kubernetes
-            if key not in ("kueue", "provision_timeout")
+            for key, value in kubernetes.items()
+            if key not in ("kueue", "provision_timeout") and value is not None
         ),
     ]
 

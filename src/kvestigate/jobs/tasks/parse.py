@@ -152,6 +152,9 @@ def _candidates(value: Any, path: str) -> tuple[Mapping[str, Any], ...]:
     return tuple(mapping(candidate, path) for candidate in value)
 
 
+_KUBERNETES = frozenset({"kubernetes", "k8s", "*"})
+
+
 @dataclass(frozen=True, slots=True)
 class _ResourcesFields:
     """The fields of `resources`, and of each of its candidates."""
@@ -257,7 +260,7 @@ def parse_task(document: Any) -> Task:
     if workdir and not workdir.startswith("/"):
         uploads = (Upload(workdir, WORKDIR, "workdir"), *uploads)
         workdir = WORKDIR
-    ignored = [key for key in document if key in _TaskFields.IGNORED]
+    ignored = [key for key in _TaskFields.IGNORED if document.get(key) is not None]
     choices = _choices(mapping(document.get("resources"), "resources"), fields.resources, ignored)
     return Task(
         run=fields.run,
@@ -298,13 +301,22 @@ def _choices(
 
 
 def _ignored(document: Mapping[str, Any], path: str) -> list[str]:
-    ignored = [f"{path}.{key}" for key in document if key in _ResourcesFields.IGNORED]
+    ignored = [
+        f"{path}.{key}"
+        for key in _ResourcesFields.IGNORED
+        if (value := document.get(key)) is not None and not _is_kubernetes(key, value)
+    ]
     recovery = document.get("job_recovery")
     if isinstance(recovery, str):
         ignored.append(f"{path}.job_recovery")
     elif isinstance(recovery, Mapping) and recovery.get("strategy") is not None:
         ignored.append(f"{path}.job_recovery.strategy")  # regions, which a cluster has none of
     return ignored
+
+
+def _is_kubernetes(key: str, value: Any) -> bool:
+    """Whether a field asks for a Kubernetes cluster, whichever: that is what a task gets."""
+    return key in ("cloud", "infra") and str(value).lower() in _KUBERNETES
 
 
 def _filled(document: dict[str, Any]) -> dict[str, Any]:
