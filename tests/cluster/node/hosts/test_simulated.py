@@ -14,12 +14,13 @@ from kvestigate.cluster.node.agent.fleet import Fleet
 from kvestigate.cluster.node.agent.registration import NODES
 from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.gpu.model import Load, node_gpus
-from kvestigate.cluster.node.hosts.interface import Launch, RunKey, Usage
+from kvestigate.cluster.node.hosts.interface import Launch, LaunchFailed, RunKey, Usage
 from kvestigate.cluster.node.hosts.simulated import (
     SimulatedHost,
     performance_of,
     simulated_usage,
 )
+from kvestigate.node_access.guard import tells_of_no_shell
 from tests.cluster.node.conftest import (
     in_phase,
     is_ready,
@@ -162,6 +163,14 @@ async def test_scripted_commands_answer(api: Api) -> None:
         assert await _run(agent, "nvidia-smi", "-L") == (
             f"GPU 0: NVIDIA L4 (UUID: {gpus[0].uuid})\n".encode()
         )
+
+
+async def test_what_is_not_played_is_refused_with_what_is() -> None:
+    host = SimulatedHost(WALL)
+    process = await host.start(Launch(RunKey("p", "c", 0), ("sleep", "infinity"), {}))
+    with pytest.raises(LaunchFailed, match=r"knows only cat, .*, pwd, sh,") as refused:
+        await host.enter(process, ("sh", "-c", "ls | wc -l"), tty=False, stdin=False)
+    assert tells_of_no_shell(refused.value.message)
 
 
 async def test_a_fleet_shares_one_watch(api: Api) -> None:

@@ -30,7 +30,7 @@ from kvestigate.cluster.node.hosts.interface import (
     Usage,
 )
 from kvestigate.cluster.node.hosts.logs import STDOUT, LogQuery, Tap, timestamp
-from kvestigate.cluster.node.playing.play import Line, Performance, play
+from kvestigate.cluster.node.playing.play import PROGRAMS, Line, Performance, play
 from kvestigate.errors import InputError
 from kvestigate.kube import quantities
 
@@ -286,8 +286,8 @@ class SimulatedHost:
         if played.ends_at is None:
             raise LaunchFailed(
                 "ContainerCannotRun",
-                f'exec: "{argv[0]}": this container is simulated: it runs simple shell scripts, '
-                f"and {', '.join(sorted(self._scripts))}",
+                f'exec: "{argv[0]}": this container is simulated and knows only '
+                f"{', '.join(sorted({*self._scripts, *PROGRAMS}))}",
             )
         return ScriptedSession(played.code, "".join(f"{line.text}\n" for line in played.lines))
 

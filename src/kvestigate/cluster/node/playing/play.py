@@ -450,9 +450,13 @@ _COMMANDS: dict[str, Callable[[_Stage, list[str], str], int]] = {
     "ls": _ls,
     "printenv": _printenv,
     "printf": _printf,
+    "pwd": _say("/"),
     "return": _exit,
     "set": _set,
     "sleep": _sleep,
     "test": _test,
     "whoami": _say("root"),
 }
+
+PROGRAMS = ("cat", "echo", "env", "false", "hostname", "ls", "pwd", "sh", "sleep", "test", "true")
+"""What an image has: of all that is played, what is worth a mention."""
