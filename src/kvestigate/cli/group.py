@@ -184,7 +184,7 @@ def runnable_group(
 
 
 def _no_such_command(owner: click.Group, ctx: click.Context, name: str) -> UsageError:
-    near = nearest(name, owner.list_commands(ctx))
+    near = nearest(name, owner.list_commands(ctx), cutoff=0.65)
     kind = "option" if name.startswith("-") else "command"
     way_out = f"`{ctx.command_path} --help` lists the commands"
     hint = f"did you mean `{ctx.command_path} {near}`? {way_out}" if near else way_out
