@@ -138,7 +138,7 @@ def scaled_to_zero(cluster: Cluster) -> Iterator[Fault]:
                     f"It routes to Service {namespace}/{name}, whose {idle[0].kind} "
                     f"{idle[0].name} is scaled to 0 replicas.",
                     "The ingress controller answers these requests with an error.",
-                    Severity.WARNING,
+                    Severity.INFO,
                     alike=name,
                 )
 

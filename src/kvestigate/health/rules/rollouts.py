@@ -160,12 +160,15 @@ def partitioned(cluster: Cluster) -> Iterator[Fault]:
                 old,
                 stateful.spec.replicas,
                 _below(partition),
+                Severity.INFO,
             )
 
 
-def _kept(subject: Subject, old: int, wanted: int, cause: str) -> Fault:
+def _kept(
+    subject: Subject, old: int, wanted: int, cause: str, severity: Severity = Severity.WARNING
+) -> Fault:
     return Fault(
-        severity=Severity.WARNING,
+        severity=severity,
         subject=subject,
         evidence=f"{old} of {wanted} pods have an old revision: {cause}.",
         why="These pods run another version than the workload describes, until somebody acts.",

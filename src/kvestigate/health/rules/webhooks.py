@@ -62,7 +62,7 @@ def without_effect(cluster: Cluster) -> Iterator[Fault]:
                 cluster,
                 subject,
                 webhook,
-                Severity.WARNING,
+                Severity.INFO,
                 f"failurePolicy is Ignore, so {_what(webhook)} pass unchecked.",
                 "What the webhook should check or change is not checked or changed.",
             )
