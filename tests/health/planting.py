@@ -134,18 +134,18 @@ async def plant_state(api: Api, case: Case) -> None:
     await api.create(builtins.resource("namespaces"), _namespace_object(case))
     accounts = builtins.resource("serviceaccounts")
     await api.create(accounts, _account(case), namespace=case.namespace)
-    await _fill(api, case)
+    await _fill(api, case, sorted(case.objects, key=_comes_last))
 
 
 async def plant(api: Api, case: Case) -> None:
     await api.create(builtins.resource("namespaces"), _namespace_object(case))
-    await _fill(api, case)
+    await _fill(api, case, case.objects)
 
 
-async def _fill(api: Api, case: Case) -> None:
+async def _fill(api: Api, case: Case, objects: Sequence[Object]) -> None:
     custom: dict[str, Resource] = {}
     uids: dict[tuple[str, str], str] = {}
-    for given in sorted(case.objects, key=_comes_last):
+    for given in objects:
         if given["kind"] == "CustomResourceDefinition":
             custom |= _defined(given)
             await _define(api, given)
@@ -194,10 +194,8 @@ async def _served(
     """Creates the object; a new kind is served a moment after its definition was accepted."""
     async with asyncio.timeout(_PATIENCE):
         while True:
-            try:
+            with contextlib.suppress(NotFound):
                 return await api.create(resource, body, namespace=namespace)
-            except NotFound:
-                await asyncio.sleep(0.05)
 
 
 def _namespace(resource: Resource, given: Object, case: Case) -> str | None:

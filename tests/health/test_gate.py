@@ -85,7 +85,21 @@ def test_an_annotation_waives_if_it_says_who_why_and_until_when() -> None:
     assert not fails(crashing(**whole))
     for missing in whole:
         part = {name: value for name, value in whole.items() if name != missing}
-        assert fails(crashing(**part)), missing
+        audit = crashing(**part)
+        assert fails(audit), missing
+        said = " ".join(to_text(audit_blocks(audit)).split())
+        part_missing = missing.rpartition("-")[2]
+        ignored = f"Pod shop/web-0 does not count: {part_missing}"
+        assert (ignored in said) is (missing != "kvestigate.dev/waive"), said
+
+
+def test_every_mistake_of_a_waiver_is_told() -> None:
+    wrong = b"waivers:\n- rule: crash-lop\n  owner: ''\n  expires: soon\n"
+    with pytest.raises(InputError) as refused:
+        read_waivers(wrong, "waivers.yaml")
+    said = str(refused.value)
+    for part in ("4 mistakes", "yaml:2", "crash-lop", "owner: is empty", "'soon'", "reason"):
+        assert part in said
 
 
 @pytest.mark.parametrize(

@@ -15,15 +15,17 @@ from kvestigate.client.connect import connect
 from kvestigate.client.logs import LogOptions
 from kvestigate.client.named import require_namespace
 from kvestigate.errors import KvestigateError
-from kvestigate.health.cluster import Cluster
+from kvestigate.health.changes import with_changes
+from kvestigate.health.cluster import Cluster, subject_of
 from kvestigate.health.model import Finding, Profile, key_of
 from kvestigate.health.registry import RULES, chosen, findings, incomplete, skipped
 from kvestigate.health.rule import Rule
 from kvestigate.health.rules.running import crashing_containers
-from kvestigate.health.waivers import Accepted, Waiver, accepted, annotated
+from kvestigate.health.waivers import Accepted, Ignored, Waiver, accepted, annotated
 from kvestigate.kube.views.pods import CondensedContainerStatus
 from kvestigate.operation import param
 from kvestigate.reports.registry import REPORTS
+from kvestigate.snapshot import listings
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.gaps import Gap
 from kvestigate.snapshot.model import Snapshot
@@ -94,6 +96,8 @@ class Audit:
     findings: tuple[Finding, ...]
     accepted: tuple[Accepted, ...] = ()
     """Those of the findings that do not count for `--fail-on`."""
+    ignored: tuple[Ignored, ...] = ()
+    """Waivers in annotations of objects with findings that do not count, and why."""
     skipped: tuple[str, ...]
     """The rules that were not checked because of `gaps`."""
     incomplete: tuple[str, ...] = ()
@@ -112,7 +116,12 @@ async def collect(access: Access, options: AuditOptions, progress: Progress | No
         snapshot = replace(snapshot, prices=options.prices or DEFAULT)
         if options.logs:
             snapshot = await with_log_lines(api, snapshot)
-    return examine(snapshot, str(access.server), options)
+        audit = examine(snapshot, str(access.server), options)
+        custom = {
+            subject_of(one.kind, one.metadata)
+            for one in Cluster(snapshot).of(listings.CUSTOM_OBJECTS)
+        }
+        return replace(audit, findings=await with_changes(api, audit.findings, custom))
 
 
 async def with_log_lines(api: Api, snapshot: Snapshot) -> Snapshot:
@@ -126,11 +135,11 @@ def examine(snapshot: Snapshot, server: str, options: AuditOptions = _DEFAULTS) 
     rules = chosen(options.profiles)
     found = findings(snapshot, rules, every_fault=options.every_fault)
     cluster = Cluster(snapshot)
-    waivers = [
-        waiver
-        for finding in found
-        for waiver in annotated(cluster.annotations(finding.subject), finding.subject)
+    subjects = dict.fromkeys(finding.subject.whole for finding in found)
+    noted = [
+        entry for subject in subjects for entry in annotated(cluster.annotations(subject), subject)
     ]
+    waivers = [entry for entry in noted if isinstance(entry, Waiver)]
     return Audit(
         captured_at=snapshot.captured_at,
         server=server,
@@ -141,6 +150,7 @@ def examine(snapshot: Snapshot, server: str, options: AuditOptions = _DEFAULTS) 
         checks=len(rules),
         findings=found,
         accepted=tuple(accepted(found, waivers, (), snapshot.captured_at.date())),
+        ignored=tuple(dict.fromkeys(entry for entry in noted if isinstance(entry, Ignored))),
         skipped=skipped(snapshot, rules),
         incomplete=incomplete(snapshot, rules),
         reports={report.name: snapshot.derived(report.collect) for report in REPORTS},

@@ -68,6 +68,20 @@ class Effect:
     evidence: str
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The last write to an object that was not about its metadata or status."""
+
+    subject: Subject
+    """The object of the finding; if it does not exist, one that needs it."""
+    by: str
+    """The program that wrote, as it calls itself: `kubectl-edit`."""
+    at: datetime
+
+    def __str__(self) -> str:
+        return f"{self.subject} was last changed by {self.by} at {self.at:%Y-%m-%d %H:%M} UTC"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One cause, with everything that follows from it."""
@@ -84,6 +98,8 @@ class Finding:
     objects: tuple[Subject, ...] = ()
     """The pods that have the fault, if the subject is their workload."""
     effects: tuple[Effect, ...] = ()
+    changed: Change | None = None
+    """The last change of the object since its creation; None if there is none or it is unknown."""
 
     @property
     def key(self) -> str:

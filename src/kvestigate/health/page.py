@@ -140,9 +140,15 @@ def _finding(finding: Finding) -> str:
         f'<div class="finding {severity.value}"><span class="{severity.tone.value} strong">'
         f'{severity.value}</span> <span class="strong">{escape(str(finding.subject))}</span>: '
         f'{escape(finding.evidence)}<br><span class="dim">{escape(finding.why)}</span><br>'
-        f"{_effects(finding)}"
+        f"{_effects(finding)}{_changed(finding)}"
         f"<code>{escape(finding.command)}</code></div>"
     )
+
+
+def _changed(finding: Finding) -> str:
+    if finding.changed is None:
+        return ""
+    return f'<span class="dim">{escape(str(finding.changed))}.</span><br>'
 
 
 def _effects(finding: Finding) -> str:

@@ -66,9 +66,17 @@ def finding_blocks(audit: Audit) -> Sequence[Block]:
 
 def accepted_lines(audit: Audit) -> Sequence[str]:
     """`Accepted: crash-loop, Deployment shop/web (waiver of ada until 2026-12-31: ...).`"""
-    return [
+    accepted = [
         f"Accepted: {entry.rule}, {entry.subject} ({_acceptance(entry)})."
         for entry in audit.accepted
+    ]
+    return [
+        *accepted,
+        *(
+            f"Not accepted: the waiver in the annotations of {entry.subject} does not count: "
+            f"{entry.problem}."
+            for entry in audit.ignored
+        ),
     ]
 
 
@@ -135,6 +143,7 @@ def _finding(finding: Finding) -> Text:
         f"{finding.severity.value.upper()} {finding.subject}: {finding.evidence}",
         f"    why: {finding.why}",
         *(f"    so: {line}" for line in effects(finding)),
+        *([f"    changed: {finding.changed}."] if finding.changed is not None else []),
         f"    try: {finding.command}",
     ]
     return Text(Cell("\n".join(lines), finding.severity.tone))

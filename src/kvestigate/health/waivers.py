@@ -34,29 +34,31 @@ def _day(value: Any, path: str) -> date:
         ) from None
 
 
+def _known_rule(value: Any, path: str) -> str:
+    names = [rule.name for rule in RULES]
+    if value in names:
+        return str(value)
+    near = nearest(str(value), names)
+    hint = f"did you mean {near!r}?" if near else "docs/rules.md lists the rules"
+    raise InputError(f"there is no rule {value!r}", where=path, hint=hint)
+
+
+def _words(value: Any, path: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InputError("is empty", where=path, hint="a waiver needs an owner and a reason")
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    rule: str
-    owner: str
+    rule: Annotated[str, _known_rule]
+    owner: Annotated[str, _words]
     """Who answers for it."""
-    reason: str
+    reason: Annotated[str, _words]
     expires: Annotated[date, _day]
     """The last day on which it counts, in UTC."""
     subject: str = "*"
     """`Deployment shop/web`, `* shop/*`: the object, with `*` for any part."""
-
-    def __post_init__(self) -> None:
-        names = [rule.name for rule in RULES]
-        if self.rule not in names:
-            near = nearest(self.rule, names)
-            raise InputError(
-                f"there is no rule {self.rule!r}",
-                where="rule",
-                hint=f"did you mean {near!r}?" if near else "docs/rules.md lists the rules",
-            )
-        for field in ("owner", "reason"):
-            if not getattr(self, field).strip():
-                raise InputError("is empty", where=field, hint="a waiver needs both")
 
     def accepts(self, finding: Finding, today: date) -> bool:
         return (
@@ -91,9 +93,18 @@ def read_waivers(data: bytes, source: str) -> tuple[Waiver, ...]:
         return read(_Waivers, file.value).waivers
 
 
-def annotated(annotations: Mapping[str, str], subject: Subject) -> Iterator[Waiver]:
-    """The waivers in the annotations of an object. One that is incomplete does not count."""
-    for rule in annotations.get(_ANNOTATION, "").split(","):
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A waiver in the annotations of an object that does not count."""
+
+    subject: Subject
+    problem: str
+    """`owner is empty; expires '' is not a date`"""
+
+
+def annotated(annotations: Mapping[str, str], subject: Subject) -> Iterator[Waiver | Ignored]:
+    """The waivers in the annotations of an object, also those that do not count."""
+    for rule in annotations[_ANNOTATION].split(",") if _ANNOTATION in annotations else ():
         entry = {
             "rule": rule.strip(),
             "subject": _literally(str(subject)),
@@ -104,8 +115,8 @@ def annotated(annotations: Mapping[str, str], subject: Subject) -> Iterator[Waiv
         }
         try:
             yield read(Waiver, entry)
-        except InputError:
-            continue
+        except InputError as mistake:
+            yield Ignored(subject, mistake.message)
 
 
 def accepted(
