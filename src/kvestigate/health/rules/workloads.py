@@ -217,7 +217,7 @@ def _unavailable(cluster: Cluster, state: _State) -> Iterator[Fault]:
         severity=Severity.WARNING if state.available else Severity.CRITICAL,
         subject=state.subject,
         evidence=f"{state.available} of {state.wanted} pods are available{since_when(begin)}: "
-        f"{refused or _what_is_missing(waiting, state.wanted - running)}{state.order}",
+        f"{refused or _what_is_missing(state, waiting, running)}{state.order}",
         why="Fewer pods than wanted do the work."
         if state.available
         else "No pod does the work of this workload.",
@@ -263,14 +263,16 @@ def why_not_created(
     return ""
 
 
-def _what_is_missing(waiting: Sequence[Pod], uncreated: int) -> str:
+def _what_is_missing(state: _State, waiting: Sequence[Pod], running: int) -> str:
     names = [pod.metadata.name for pod in waiting]
     if names:
         verb = "is" if len(names) == 1 else "are"
         return f"Pod {listed(names)} {verb} not ready."
-    if uncreated > 0:
+    if running < state.wanted:
         return "the other pods do not exist, and no event says why."
-    return "its pods are ready, but not yet for minReadySeconds."
+    if state.min_ready_seconds:
+        return f"its pods are ready, but not yet for minReadySeconds ({state.min_ready_seconds})."
+    return "its pods are ready, but its controller has not counted them."
 
 
 RULES = (deployments, stateful_sets, daemon_sets, replica_sets, replication_controllers)
