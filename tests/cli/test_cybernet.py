@@ -226,3 +226,31 @@ def test_serve_until_it_is_told_to_stop(invoke: Invoke, home: Path) -> None:
         assert invoke("cybernet", "status", found[1]).code == 0
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
+
+
+def test_tokens_are_made_listed_and_revoked(invoke: Invoke, home: Path) -> None:
+    assert invoke("cybernet", "init", "--name", "pool").code == 0
+    config = ("--config", str(home / "pool.yaml"))
+    words = ("--identity", "ada", "--expires", "30d", "--tag", "gpu")
+    made = invoke("cybernet", "token", "create", *config, *words, "-o", "json")
+    assert made.code == 0, made.err
+    token = json.loads(made.out)
+    assert token["token"] not in (home / "pool.yaml").read_text()
+    assert (home / "pool.yaml").stat().st_mode & 0o777 == 0o600
+    listed = json.loads(invoke("cybernet", "token", "list", *config, "-o", "json").out)["tokens"]
+    assert [entry["identity"] for entry in listed] == ["pool-agent", "ada"]
+    assert (listed[1]["digest"], listed[1]["expired"]) == (token["sha256"][:12], False)
+    assert "ada" in invoke("cybernet", "token", "list", *config).out
+    gone = invoke("cybernet", "token", "revoke", *config, token["sha256"][:12])
+    assert (gone.code, gone.out) == (0, f"revoked {token['sha256'][:12]} of ada\n")
+    for wrong_words, said in (
+        (("revoke", "--identity", "eve"), "0 tokens"),
+        (("revoke",), "DIGEST"),
+        (("create", "--identity", "a b"), "identity"),
+        (("create", "--identity", "ada", "--expires", "soon"), "--expires"),
+        (("create", "--identity", "ada", "--expires", "0s"), "--expires"),
+    ):
+        wrong = invoke("cybernet", "token", *wrong_words, *config)
+        assert (wrong.code, said in wrong.err) == (2, True), wrong.err
+    assert invoke("cybernet", "token", "revoke", "--identity", "pool-agent", *config).code == 0
+    assert "No tokens" in invoke("cybernet", "token", "list", *config).out

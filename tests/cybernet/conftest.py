@@ -142,8 +142,14 @@ class Front:
 
 @asynccontextmanager
 async def fronted(document: Document, access: Access) -> AsyncIterator[Front]:
+    async with fronted_by(load(document), access) as front:
+        yield front
+
+
+@asynccontextmanager
+async def fronted_by(loaded: Loaded, access: Access) -> AsyncIterator[Front]:
     async with (
-        gateway(load(document), access) as opened,
+        gateway(loaded, access) as opened,
         await listening(opened, HttpListen("127.0.0.1", 0)) as server,
         httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.address[1]}", timeout=120) as http,
     ):

@@ -67,7 +67,7 @@ _COMMANDS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "Serve": (
         (
             "cybernet",
-            "cybernet:cybernet",
+            "cybernet_tokens:cybernet",
             "Offer agents a part of the cluster: allowed, counted and recorded.",
         ),
         (

@@ -130,7 +130,7 @@ def _write_private(path: Path, content: str, *, force: bool) -> None:
         raise InputError(f"cannot write the file: {error.strerror}", where=str(path)) from error
 
 
-_config_option = click.option(
+config_option = click.option(
     "--config", required=True, metavar="FILE", help="The cyberspace, as `init` writes it."
 )
 
@@ -143,7 +143,8 @@ _ca_option = click.option(
 )
 
 
-def _loaded(config: str) -> Loaded:
+def loaded_from(config: str) -> Loaded:
+    """The cyberspace of a file."""
     from kvestigate.catalog import operations
     from kvestigate.cybernet.loading import load_cyberspace
 
@@ -153,7 +154,7 @@ def _loaded(config: str) -> Loaded:
 @command(
     "serve", into=cybernet, examples=("kvestigate cybernet serve --config research-pool.yaml",)
 )
-@_config_option
+@config_option
 @click.option("--tls-cert", metavar="FILE", help="The server's certificate chain, in PEM.")
 @click.option("--tls-key", metavar="FILE", help="The key of that certificate, in PEM.")
 @through_daemon_set
@@ -167,7 +168,7 @@ async def serve(
     from kvestigate.aio.loops import told_to_stop
     from kvestigate.cybernet.serving import serve_http
 
-    loaded = _with_tls(_loaded(config), tls_cert, tls_key)
+    loaded = _with_tls(loaded_from(config), tls_cert, tls_key)
     stop = told_to_stop()
 
     def announce(url: str) -> None:
@@ -208,7 +209,7 @@ def _with_tls(loaded: Loaded, cert: str | None, key: str | None) -> Loaded:
         "kvestigate cybernet mcp-server --config research-pool.yaml --identity research-agent-1",
     ),
 )
-@_config_option
+@config_option
 @click.option(
     "--identity", default="", help="In whose name; the only one of the file when not given."
 )
@@ -218,7 +219,7 @@ async def mcp_server(options: GlobalOptions, config: str, identity: str, via: No
     from kvestigate.cli.standard_input import read_pieces
     from kvestigate.cybernet.serving import identity_for_mcp, serve_mcp
 
-    loaded = _loaded(config)
+    loaded = loaded_from(config)
     who = identity_for_mcp(loaded, identity)
 
     def write(line: bytes) -> None:
@@ -305,7 +306,7 @@ async def status(
     if config is not None:
         from kvestigate.cybernet.serving import accounts
 
-        emit(options, await accounts(_loaded(config), access_of(options), via), accounts_blocks)
+        emit(options, await accounts(loaded_from(config), access_of(options), via), accounts_blocks)
     elif url is not None:
         emit(options, _info(url, _authorities(ca_file)), info_blocks)
 

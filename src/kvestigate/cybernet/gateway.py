@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -44,9 +44,9 @@ from kvestigate.cybernet.refusals import (
     from_failure,
     too_many_failures,
 )
-from kvestigate.cybernet.spec import Cyberspace
+from kvestigate.cybernet.spec import Cyberspace, TokenSpec
 from kvestigate.cybernet.standing import info_operation
-from kvestigate.cybernet.tokens import tags_of
+from kvestigate.cybernet.tokens import bearer, identify, tags_of
 from kvestigate.errors import KvestigateError
 from kvestigate.kube.redaction import masked_text
 from kvestigate.kube.times import micro_text
@@ -111,8 +111,10 @@ class Gateway:
         audit: AuditLog,
         clock: Clock,
         via: NodeAccess = DEFAULT,
+        tokens: Callable[[], Sequence[TokenSpec]] | None = None,
     ) -> None:
         self.space = space
+        self._tokens = tokens or (lambda: space.tokens)
         self.ledger = ledger_of(space, access, via)
         read_capacities = partial(capacities_of, access)
         info = info_operation(space, operations, self.ledger.entries, read_capacities)
@@ -126,6 +128,10 @@ class Gateway:
         self._audit = audit
         self._clock = clock
         self._running: set[asyncio.Task[Outcome]] = set()
+
+    def identify(self, authorization: Sequence[str]) -> str:
+        """Who asks, by the values of `Authorization`; Unauthenticated if nobody known."""
+        return identify(self._tokens(), bearer(authorization), self._clock.now())
 
     def schema(self, operation: Operation[Any, Any]) -> dict[str, Any]:
         """JSON Schema of what an agent may say to it here."""
@@ -287,7 +293,7 @@ class Gateway:
             stage=Stage.INTENT,
             timestamp=micro_text(self._clock.now()),
             identity=caller.identity,
-            tags=tags_of(self.space.tokens, caller.identity),
+            tags=self._tags(caller.identity),
             remote=caller.remote,
             operation=masked_text(name[:200]),
             parameters=masked(parameters),
@@ -298,6 +304,12 @@ class Gateway:
             duration_ms=0.0,
             quota=None,
         )
+
+    def _tags(self, identity: str) -> tuple[str, ...]:
+        try:
+            return tags_of(self._tokens(), identity)
+        except Unavailable:
+            return ()
 
     def _outcome(
         self,

@@ -23,7 +23,6 @@ from kvestigate.cybernet.refusals import (
     WrongMethod,
 )
 from kvestigate.cybernet.spec import HttpListen, TlsFiles
-from kvestigate.cybernet.tokens import identify
 from kvestigate.errors import InputError, UsageError
 from kvestigate.http.intake import Unserved
 from kvestigate.http.limits import Limits
@@ -131,7 +130,7 @@ def _tls(files: TlsFiles) -> ssl.SSLContext:
 def _identity(gateway: Gateway, headers: Headers) -> str:
     """Whose token came; empty if nobody's."""
     try:
-        return identify(gateway.space.tokens, headers.get_all("authorization"))
+        return gateway.identify(headers.get_all("authorization"))
     except Refused:
         return ""
 
@@ -159,7 +158,7 @@ async def _operation(gateway: Gateway, request: Request, body: Body) -> Response
         wrong = WrongMethod(f"{request.method}: operations are called", "route")
         return _refusal(await _refused(gateway, request, wrong), allow="POST")
     try:
-        identity = identify(gateway.space.tokens, request.headers.get_all("authorization"))
+        identity = gateway.identify(request.headers.get_all("authorization"))
         parameters = await body.value()
     except Refused as refusal:
         return _refusal(await _refused(gateway, request, refusal))
@@ -181,7 +180,7 @@ async def _message(gateway: Gateway, mcp: McpFront, request: Request, body: Body
         if request.method != "POST":
             raise WrongMethod(f"{request.method}: messages of MCP are posted", "route")
         _check_origin(request.headers)
-        identity = identify(gateway.space.tokens, request.headers.get_all("authorization"))
+        identity = gateway.identify(request.headers.get_all("authorization"))
         caller = Caller(identity, request.peer.address)
         try:
             await body.value()

@@ -19,10 +19,21 @@ from kvestigate.operation import Operation
 class Loaded:
     space: Cyberspace
     operations: Mapping[str, Operation[Any, Any]]
+    path: Path | None = None
+    """The file; None if it came from elsewhere."""
 
 
 def load_cyberspace(path: str | Path, operations: Iterable[Operation[Any, Any]]) -> Loaded:
     """InputError names the file, the field and the way out."""
+    space = read_file(path)
+    try:
+        return Loaded(space, offered(space.allow, operations), Path(path).absolute())
+    except UsageError as error:
+        raise InputError(error.message, where=str(path), hint=error.hint) from None
+
+
+def read_file(path: str | Path) -> Cyberspace:
+    """The cyberspace that a file means."""
     try:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:
@@ -32,11 +43,16 @@ def load_cyberspace(path: str | Path, operations: Iterable[Operation[Any, Any]])
             where=str(path),
             hint="`kvestigate cybernet init` writes one",
         ) from error
-    documents = load(data, str(path), dialect=Dialect.PYTHON)
+    return read_text(data, str(path))
+
+
+def read_text(data: bytes | str, path: str) -> Cyberspace:
+    """The cyberspace that the text of a file means."""
+    raw = data.encode() if isinstance(data, str) else data
+    documents = load(raw, path, dialect=Dialect.PYTHON)
     if len(documents) != 1:
-        raise InputError(f"holds {len(documents)} documents, not one", where=str(path))
+        raise InputError(f"holds {len(documents)} documents, not one", where=path)
     try:
-        space = read_cyberspace(documents[0].value)
-        return Loaded(space, offered(space.allow, operations))
+        return read_cyberspace(documents[0].value)
     except UsageError as error:
-        raise InputError(error.message, where=str(path), hint=error.hint) from None
+        raise InputError(error.message, where=path, hint=error.hint) from None

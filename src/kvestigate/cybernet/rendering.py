@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from kvestigate.kube import times
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
 from kvestigate.render.human import size
 
 if TYPE_CHECKING:
     from kvestigate.cybernet.serving import Accounts
+    from kvestigate.cybernet.spec import TokenSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,84 @@ def initialised_blocks(made: Initialised) -> Sequence[Block]:
         text("The token is shown only now: the file holds no more than its SHA-256.", Tone.DIM),
         text("\n".join(("next:", *(f"  {it}" for it in made.next)))),
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A new token, which is shown here and nowhere else."""
+
+    identity: str
+    token: str
+    sha256: str
+    expires: float | None
+    """Seconds since the epoch; null: never."""
+
+
+def made_blocks(made: Made) -> Sequence[Block]:
+    return [
+        Facts(
+            [
+                ("identity", made.identity),
+                ("token", Cell(made.token, Tone.STRONG)),
+                ("expires", _until(made.expires)),
+            ]
+        ),
+        text("The token is shown only now: the file holds no more than its SHA-256.", Tone.DIM),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownToken:
+    identity: str
+    digest: str
+    """The beginning of its SHA-256."""
+    tags: tuple[str, ...]
+    expires: float | None
+    """Seconds since the epoch; null: never."""
+    expired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTokens:
+    tokens: tuple[KnownToken, ...]
+
+
+def known_tokens(tokens: Sequence[TokenSpec], now: float) -> KnownTokens:
+    """What an operator may know of tokens: everything but the tokens."""
+    return KnownTokens(
+        tuple(
+            KnownToken(
+                token.identity,
+                token.sha256[:12],
+                token.tags,
+                token.expires,
+                token.expires is not None and now >= token.expires,
+            )
+            for token in tokens
+        )
+    )
+
+
+def tokens_blocks(known: KnownTokens) -> Sequence[Block]:
+    if not known.tokens:
+        return [text("No tokens: nobody can call this cyberspace.")]
+    columns = [Column("IDENTITY"), Column("DIGEST"), Column("EXPIRES"), Column("TAGS")]
+    rows = [
+        [
+            token.identity,
+            token.digest,
+            Cell(f"{_until(token.expires)} (expired)", Tone.BAD)
+            if token.expired
+            else _until(token.expires),
+            ", ".join(token.tags),
+        ]
+        for token in known.tokens
+    ]
+    return [Table(columns, rows)]
+
+
+def _until(expires: float | None) -> str:
+    return "never" if expires is None else times.text(expires)
 
 
 def info_blocks(info: Mapping[str, Any]) -> Sequence[Block]:

@@ -16,9 +16,10 @@ from kvestigate.cybernet.entries import Entry
 from kvestigate.cybernet.gateway import Caller, Gateway
 from kvestigate.cybernet.http import listening
 from kvestigate.cybernet.inquiries import ledger_of, lift_left_cordons
-from kvestigate.cybernet.loading import Loaded
+from kvestigate.cybernet.loading import Loaded, read_file
 from kvestigate.cybernet.quotas import Usage
-from kvestigate.cybernet.spec import QuotaSpec
+from kvestigate.cybernet.spec import QuotaSpec, TokenSpec
+from kvestigate.cybernet.tokens import Tokens
 from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.node_access.model import NodeAccess
 from kvestigate.node_access.reach import DEFAULT
@@ -37,7 +38,9 @@ async def gateway(
 ) -> AsyncIterator[Gateway]:
     """A gateway that is open for the length of the block."""
     audit = AuditLog(loaded.space.audit)
-    opened = Gateway(loaded.space, loaded.operations, access, audit, WallClock(), via)
+    opened = Gateway(
+        loaded.space, loaded.operations, access, audit, WallClock(), via, _tokens(loaded)
+    )
     upkeep = asyncio.ensure_future(_look_after(opened))
     try:
         yield opened
@@ -45,6 +48,16 @@ async def gateway(
         upkeep.cancel()
         await asyncio.wait({upkeep})
         await opened.close(GRACE)
+
+
+def _tokens(loaded: Loaded) -> Tokens:
+    path = loaded.path
+
+    def read() -> tuple[TokenSpec, ...]:
+        assert path is not None
+        return read_file(path).tokens
+
+    return Tokens(loaded.space.tokens, path, read)
 
 
 async def _look_after(opened: Gateway) -> None:

@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from kvestigate.errors import InputError
@@ -86,6 +87,8 @@ class TokenSpec:
     sha256: str
     """Of the bearer token, in lower-case hexadecimal digits."""
     tags: tuple[str, ...] = ()
+    expires: float | None = None
+    """Seconds since the epoch from which it is refused; None: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +233,7 @@ def _tokens(value: Any) -> tuple[TokenSpec, ...]:
     entries = listed(_fields(value, "auth", ("tokens",)).get("tokens"), "auth.tokens")
     for index, entry in enumerate(entries):
         path = f"auth.tokens[{index}]"
-        fields = _fields(entry, path, ("identity", "sha256", "tags"))
+        fields = _fields(entry, path, ("identity", "sha256", "tags", "expires"))
         identity = text(fields.get("identity"), f"{path}.identity")
         if not _IDENTITY.fullmatch(identity):
             raise InputError(
@@ -249,8 +252,24 @@ def _tokens(value: Any) -> tuple[TokenSpec, ...]:
                 f"{path}.sha256: is given twice", hint="give each identity a token of its own"
             )
         tags = _texts(fields.get("tags"), f"{path}.tags")
-        found.append(TokenSpec(identity, digest.lower(), tags))
+        expires = _instant(fields.get("expires"), f"{path}.expires")
+        found.append(TokenSpec(identity, digest.lower(), tags, expires))
     return tuple(found)
+
+
+def _instant(value: Any, path: str) -> float | None:
+    if value is None:
+        return None
+    try:
+        instant = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    except ValueError:
+        instant = None
+    if instant is None or instant.tzinfo is None:
+        raise InputError(
+            f"{path}: {str(value)!r} is no instant with a time zone",
+            hint='write "2027-01-31T12:00:00Z"',
+        )
+    return instant.timestamp()
 
 
 def _hosts(value: Any) -> HostConstraintsSpec:
