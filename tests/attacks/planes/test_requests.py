@@ -52,6 +52,7 @@ def _owner(number: int) -> dict[str, str]:
 
 
 MANY = range(10_000)
+NOT_BYTES: tuple[object, ...] = ([], [1, 2], [300], ["x"], 1, {})
 OBJECTS: list[tuple[str, str, Any]] = [
     ("owners", "configmaps", _map(ownerReferences=[_owner(i) for i in MANY])),
     ("same owner", "configmaps", _map(ownerReferences=[_owner(1)] * 10_000)),
@@ -103,7 +104,7 @@ OBJECTS: list[tuple[str, str, Any]] = [
     *(
         (f"{plural} with {value} as bytes", plural, {**_map(), field: {"a": value}})
         for plural, field in (("secrets", "data"), ("configmaps", "binaryData"))
-        for value in ([], [1, 2], [300], ["x"], 1, {})
+        for value in NOT_BYTES
     ),
 ]
 BINDINGS = [
