@@ -41,6 +41,7 @@ from kvestigate.cluster.scenarios.nodes import NodePlan
 from kvestigate.cluster.scenarios.seeding import seed
 from kvestigate.cluster.scheduler.runtime import Scheduler
 from kvestigate.cluster.workforce.identities import (
+    GPU_DRIVER,
     KUBELETS,
     MANAGER,
     METRICS,
@@ -175,6 +176,7 @@ def _fleet(connect: Connect, served: Serving, agents: Sequence[tuple[NodeConfig,
         client_ca=kubelets.pair.certificate,
         listening=partial(served.backends.register, ROOT),
         identify=lambda node: connect(kubelet(node)),
+        driver=connect(GPU_DRIVER),
     )
 
 

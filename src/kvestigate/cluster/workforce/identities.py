@@ -43,6 +43,8 @@ MANAGER = Identity(_CONTROLLERS, User("system:kube-controller-manager", (AUTHENT
 SCHEDULER = Identity("kube-scheduler", User("system:kube-scheduler", (AUTHENTICATED,)))
 KUBELETS = Identity("kubelet", User("system:kvestigate:kubelets", (AUTHENTICATED,)))
 """Follows pods and Services once for all nodes of the process."""
+GPU_DRIVER = Identity("gpu.nvidia.com", _account("gpu-driver"))
+"""Says in claims that their GPUs are ready, as NVIDIA's driver does on each node."""
 METRICS = Identity("metrics-server", _account("metrics-server"))
 
 _FOLLOW = ["list", "watch"]
@@ -54,6 +56,16 @@ RIGHTS: tuple[tuple[Identity, Rules], ...] = (
         [
             {"apiGroups": [""], "resources": ["pods", "services"], "verbs": _FOLLOW},
             {"apiGroups": [_SLICES], "resources": ["endpointslices"], "verbs": _FOLLOW},
+        ],
+    ),
+    (
+        GPU_DRIVER,
+        [
+            {
+                "apiGroups": ["resource.k8s.io"],
+                "resources": ["resourceclaims/status"],
+                "verbs": ["patch"],
+            }
         ],
     ),
     (METRICS, [{"apiGroups": [""], "resources": ["nodes/proxy"], "verbs": ["get"]}]),

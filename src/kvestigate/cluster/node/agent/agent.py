@@ -69,15 +69,18 @@ class Agent:
         clock: Clock = WALL,
         found: Node | None = None,
         listening: Listening = nobody,
+        driver: Api | None = None,
     ) -> None:
         """`feed` and `network` run already: many nodes share them. `tls` is for the kubelet API.
 
-        `found` is the Node that an earlier agent left, where that is known.
+        `found` is the Node that an earlier agent left, where that is known. The driver of the
+        node's GPUs writes through `driver`, or as the node does.
         """
         self.config = config
         self.workers: dict[str, PodWorker] = {}
         """By the pod's uid."""
         self._api = api
+        self._driver = driver or api
         self.host = host
         self._clock = clock
         self._queue: WorkQueue[Key] = WorkQueue(clock=clock, last_retry=30.0)
@@ -144,6 +147,7 @@ class Agent:
             services=self._feed.services,
             figures=self._figures,
             models=self._models,
+            driver=self._driver,
             allocatable=registration.capacity(self.config, facts),
             wake=self._queue.add,
         )

@@ -28,7 +28,8 @@ class Fleet:
 
     With `client_ca`, callers of the kubelet APIs need a certificate of it. Without a certificate
     for `serving`, a new self-signed one is made. `listening` is told where the kubelet API of each
-    node listens. `identify` connects as a node; without it, all nodes act through `api`.
+    node listens. `identify` connects as a node; without it, all nodes act through `api`. `driver`
+    connects as the driver of simulated GPUs; without it, the driver acts through `api`, too.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Fleet:
         client_ca: bytes | None = None,
         listening: Listening = nobody,
         identify: Identify | None = None,
+        driver: Api | None = None,
     ) -> None:
         identify = identify or (lambda node: api)
         self._feed = Feed(api)
@@ -60,6 +62,7 @@ class Fleet:
                 network=self._network,
                 tls=tls,
                 listening=listening,
+                driver=driver or api,
             )
             for config, host in nodes
         ]

@@ -115,7 +115,7 @@ class Claims:
             "metadata": {"resourceVersion": meta["resourceVersion"]},
             "status": {"devices": [*present, *ready]},
         }
-        await self._context.api.patch(
+        await self._context.driver.patch(
             RESOURCE_CLAIMS,
             meta["name"],
             patch,

@@ -38,6 +38,8 @@ class NodeContext:
     """None: pods share the machine's."""
     figures: GpuFigures
     models: ModelServers
+    driver: Api
+    """As the driver of the node's GPUs, which kubelets may not write for."""
     wake: Callable[[Key], None]
     """Ask for a pod to be looked at again."""
 
