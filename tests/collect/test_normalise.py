@@ -14,7 +14,7 @@ from kvestigate.collect.kinds import BUILT_IN, chosen, kind_of, parse_kind_path
 from kvestigate.collect.model import schema
 from kvestigate.collect.normalise import normalise
 from kvestigate.collect.reading import read
-from kvestigate.collect.record import ContainerRecord, Record, line
+from kvestigate.collect.record import ContainerRecord, DeviceRecord, Record, line
 from kvestigate.collect.sidecars import Sidecars, with_more
 from kvestigate.errors import InputError, UsageError
 
@@ -92,6 +92,7 @@ def test_a_deployment_becomes_what_the_documentation_shows() -> None:
         "effective_mem_mib": 128,
         "gpu_resources": {},
         "gpu_fraction": None,
+        "devices": [],
     }
 
 
@@ -206,6 +207,28 @@ def test_gpus(requests: Json, limits: Json, count: int, resources: dict[str, int
     assert (made.gpu_count, made.gpu_resources) == (count, resources)
 
 
+def test_devices_by_kind_and_claims() -> None:
+    limits = {
+        "nvidia.com/gpu": "2",
+        "nvidia.com/gpu.shared": "1",
+        "nvidia.com/gpumem": "3000",
+        "nvidia.com/mig-1g.10gb": "3",
+    }
+    claims = [
+        {"name": "a", "resourceClaimTemplateName": "big-gpu"},
+        {"name": "b", "resourceClaimName": "shared-gpu"},
+    ]
+    made = record_of({"containers": [container(**needs({}, limits))], "resourceClaims": claims})
+    assert made.devices == (
+        DeviceRecord("gpu", "nvidia.com/gpu", 2),
+        DeviceRecord("share", "nvidia.com/gpu.shared", 1),
+        DeviceRecord("share", "nvidia.com/gpumem", 3000),
+        DeviceRecord("partition", "nvidia.com/mig-1g.10gb", 3),
+        DeviceRecord("claim", "big-gpu"),
+        DeviceRecord("claim", "shared-gpu"),
+    )
+
+
 @pytest.mark.parametrize(
     ("written", "fraction", "count"),
     [("0.5", 0.5, 1), ("2", None, 0), ("-1", None, 0), ("nan", None, 0), ("half", None, 0)],
@@ -313,6 +336,12 @@ RECORDS = st.builds(
     event=st.sampled_from([None, "ADDED", "MODIFIED", "DELETED"]),
     gpu_resources=st.dictionaries(TEXT, st.integers(0, 2**40), max_size=3),
     gpu_fraction=st.none() | st.integers(1, 999).map(lambda it: it / 1000),
+    devices=st.lists(
+        st.builds(
+            DeviceRecord, st.sampled_from(["gpu", "partition", "share", "claim"]), TEXT, AMOUNT
+        ),
+        max_size=3,
+    ).map(tuple),
 )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from kvestigate.collect.record import DeviceRecord
+from kvestigate.kube.views.pods import PodResourceClaim
 
 FRACTION = "gpu-fraction"
 """The annotation by which schedulers that divide devices are asked for a part of one."""
 
 _MIG = "nvidia.com/mig-"
+SHARED = ".shared"
 
 # Sizes of a share, not numbers of devices: memory, cores, percentages, tiles.
 _SLICES = ("mem", "core", "percent", "tile", "monitoring", "priority")
@@ -37,6 +41,21 @@ def fraction_of(annotations: Mapping[str, str]) -> float | None:
     except ValueError:
         return None
     return fraction if 0 < fraction < 1 else None
+
+
+def devices(amounts: Mapping[str, int], claims: Iterable[PodResourceClaim]) -> list[DeviceRecord]:
+    """GPUs by kind, then claims by the object that says what they ask for."""
+    gpus = [DeviceRecord(_kind(name), name, amount) for name, amount in amounts.items()]
+    named = (
+        claim.resource_claim_template_name or claim.resource_claim_name or "" for claim in claims
+    )
+    return [*gpus, *(DeviceRecord("claim", name) for name in named if name)]
+
+
+def _kind(resource: str) -> str:
+    if _is_slice(resource) or resource.endswith(SHARED):
+        return "share"
+    return "partition" if resource.startswith(_MIG) else "gpu"
 
 
 def _is_slice(name: str) -> bool:

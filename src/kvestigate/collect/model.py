@@ -29,6 +29,18 @@ class ContainerSpec(BaseModel):
     lim_mem_mib: int | None = Field(default=None, description="Memory limit in MiB, rounded up.")
 
 
+class DeviceRequest(BaseModel):
+    """GPUs of one kind that one pod asks for."""
+
+    kind: Literal["gpu", "partition", "share", "claim"]
+    name: str = Field(
+        description="The resource; of a claim, the ResourceClaimTemplate or the ResourceClaim."
+    )
+    count: int | None = Field(
+        default=None, description="How many; null for a claim, whose own object says it."
+    )
+
+
 class InferenceRequest(BaseModel):
     """One state of one workload."""
 
@@ -77,6 +89,10 @@ class InferenceRequest(BaseModel):
     gpu_fraction: float | None = Field(
         default=None,
         description="The share of one device that the annotation gpu-fraction requests.",
+    )
+    devices: list[DeviceRequest] = Field(
+        default_factory=list,
+        description="What gpu_resources has, by kind, and the claims on devices of one pod.",
     )
 
 

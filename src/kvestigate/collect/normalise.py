@@ -10,7 +10,7 @@ import msgspec
 from kvestigate.collect import devices, sidecars
 from kvestigate.collect.placement import node_type
 from kvestigate.collect.reading import Workload
-from kvestigate.collect.record import ContainerRecord, EventType, Record
+from kvestigate.collect.record import ContainerRecord, DeviceRecord, EventType, Record
 from kvestigate.collect.sidecars import KNOWN, Sidecars
 from kvestigate.kube import quantities
 from kvestigate.kube.decode import decode
@@ -56,6 +56,7 @@ class TemplateFacts(msgspec.Struct, frozen=True):
     memory: int
     gpus: dict[str, int]
     gpu_fraction: float | None
+    devices: tuple[DeviceRecord, ...]
 
 
 def normalise(
@@ -88,6 +89,7 @@ def normalise(
         effective_mem_mib=facts.memory,
         gpu_resources=facts.gpus,
         gpu_fraction=facts.gpu_fraction,
+        devices=facts.devices,
     )
 
 
@@ -118,6 +120,9 @@ def template_facts(kind: str, written: tuple[bytes, ...], known: Sidecars) -> Te
         memory=_mib(total.get(MEMORY, 0)),
         gpus=gpus,
         gpu_fraction=fraction,
+        devices=tuple(
+            devices.devices(gpus, (claim for spec in specs for claim in spec.resource_claims))
+        ),
     )
 
 

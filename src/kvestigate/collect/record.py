@@ -23,6 +23,12 @@ class ContainerRecord(msgspec.Struct, frozen=True, gc=False):
     lim_mem_mib: int | None = None
 
 
+class DeviceRecord(msgspec.Struct, frozen=True, gc=False):
+    kind: str
+    name: str
+    count: int | None = None
+
+
 class Record(msgspec.Struct, frozen=True, gc=False):
     namespace: str
     workload_kind: str
@@ -44,6 +50,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     effective_mem_mib: int = 0
     gpu_resources: dict[str, int] = msgspec.field(default_factory=dict)
     gpu_fraction: float | None = None
+    devices: tuple[DeviceRecord, ...] = ()
 
 
 _ENCODER = msgspec.json.Encoder()
