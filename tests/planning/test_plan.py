@@ -145,6 +145,43 @@ spec:
     assert re.search(r"^a +5 .* 5 ", shown, re.M)
 
 
+def test_gpus_with_too_little_memory_are_left_out() -> None:
+    label = "nvidia.com/gpu.memory"
+    large, small = (
+        gpu_node(name, labels={label: mib}) for name, mib in (("a", "81559"), ("b", "23034"))
+    )
+    plan = planned([large, small, gpu_node("c")], gpu=8, gpu_memory="40Gi", replicas=2)
+    assert {it.name: it.barred for it in plan.nodes} == {
+        "a": "",
+        "b": "GPU memory too small: 22.5 GiB",
+        "c": "GPU memory too small: unknown",
+    }
+    assert "1 more replica would fit if GPUs with less memory would do." in plan.ways_out
+
+
+def test_a_mig_profile_is_asked_for_by_its_name() -> None:
+    divided = gpu_node("a", 0)
+    divided["status"]["allocatable"]["nvidia.com/mig-2g.20gb"] = "3"
+    plan = planned([divided, gpu_node("b")], mig="2g.20gb", replicas=3)
+    assert placements(plan)["pack"] == {"a": 3}
+    short = planned([divided, gpu_node("b")], mig="1g.10gb")
+    assert "No node has 1 free nvidia.com/mig-1g.10gb." in short.problem
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mig": "small"}, "--mig small: is not a MIG profile"),
+        ({"mig": "1g.10gb", "gpu_memory": "1Gi"}, "--gpu-memory and --mig cannot be combined"),
+        ({"cpu": "1", "gpu_memory": "1Gi"}, "--gpu-memory: no GPUs are requested"),
+        ({"gpu": 1, "gpu_memory": "-1Gi"}, "--gpu-memory -1Gi: is not more than 0"),
+    ],
+)
+def test_what_cannot_be_asked_of_gpus(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        planned([gpu_node("a")], **options)
+
+
 def test_a_node_with_a_broken_gpu_is_avoided() -> None:
     fallen = Sensors(xid=79)
     broken = broken_gpus(

@@ -6,8 +6,10 @@ from kvestigate.kube.eligibility import matches_node, untolerated
 from kvestigate.kube.views.core import Node, Taint
 from kvestigate.kube.views.placement import Toleration
 from kvestigate.planning.model import GPU, Constraint, Demand, Question
+from kvestigate.render.human import size
 from kvestigate.snapshot.gpus import vendor_of
 
+MEMORY_LABEL = "nvidia.com/gpu.memory"
 _EFFECTS = ("NoSchedule", "NoExecute")
 _GPU_TAINTS = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
 
@@ -34,6 +36,17 @@ def _tolerations(demand: Demand) -> tuple[Toleration, ...]:
 
 def wants_gpus(demand: Demand) -> bool:
     return any(amount and (name == GPU or vendor_of(name)) for name, amount in demand.need.items())
+
+
+def gpu_memory(node: Node) -> int | None:
+    """MiB of one GPU, by the label of NVIDIA's GPU feature discovery; None if it is unknown."""
+    written = node.metadata.labels.get(MEMORY_LABEL, "")
+    return int(written) if written.isascii() and written.isdigit() else None
+
+
+def _memory(node: Node) -> str:
+    mib = gpu_memory(node)
+    return "unknown" if mib is None else size(mib * 1024 * 1024)
 
 
 def _first_taint(question: Question) -> str:
@@ -68,6 +81,12 @@ CONSTRAINTS: tuple[Constraint, ...] = (
         lambda question: bool(taints_against(question.demand, question.node)),
         "the pods tolerate the taints of the other nodes",
         _first_taint,
+    ),
+    Constraint(
+        "GPU memory too small:",
+        lambda question: (gpu_memory(question.node) or 0) < question.demand.gpu_memory_mib,
+        "GPUs with less memory would do",
+        lambda question: _memory(question.node),
     ),
     Constraint(
         "has a broken GPU:",

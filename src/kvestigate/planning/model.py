@@ -32,6 +32,8 @@ class Demand:
     """The pod spec of the manifest; empty without a manifest."""
     own_labels: dict[str, str] = field(default_factory=dict)
     namespace: str = ""
+    gpu_memory_mib: int = 0
+    """Memory that each GPU must have; 0 for any."""
 
 
 @dataclass(frozen=True, slots=True)

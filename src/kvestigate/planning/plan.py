@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -35,11 +36,13 @@ from kvestigate.planning.solve import most, place
 from kvestigate.planning.strategies import NAMES, STRATEGIES
 from kvestigate.snapshot import scheduling
 from kvestigate.snapshot.exporters import GpuExporters
-from kvestigate.snapshot.gpus import vendor_of
+from kvestigate.snapshot.gpus import MIG_PREFIX, vendor_of
 from kvestigate.snapshot.scheduling import CLAIMS, CLASSES, NODES, PODS, VOLUMES
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.plan/v1"
+_MIB = 1024 * 1024
+_PROFILE = re.compile(r"[0-9]+g\.[0-9]+gb(?:\+[a-z.]+)?")
 _UNKNOWN_HEALTH = "whether GPUs are broken is unknown: reading the GPU exporters is forbidden"
 
 
@@ -51,6 +54,13 @@ class PlanOptions:
         Annotated[int, param("GPUs of each replica.", metavar="COUNT", lowest=0, highest=1024)]
         | None
     ) = None
+    gpu_memory: Annotated[str, param("Memory that each GPU must have: 40Gi.", metavar="AMOUNT")] = (
+        ""
+    )
+    mig: Annotated[
+        str,
+        param("MIG instances of this profile instead of whole GPUs: 1g.10gb.", metavar="PROFILE"),
+    ] = ""
     cpu: Annotated[str, param("CPU of each replica: 8, 500m.", metavar="AMOUNT")] = ""
     memory: Annotated[str, param("Memory of each replica: 64Gi.", metavar="AMOUNT")] = ""
     replicas: (
@@ -212,6 +222,7 @@ def demand_of(options: PlanOptions, namespace: str) -> Demand:
         )
     replicas = workload.replicas if workload else 1
     return Demand(
+        gpu_memory_mib=_gpu_memory(options, need),
         replicas=replicas if options.replicas is None else options.replicas,
         need={**need, POD_SLOTS: 1},
         one_per_node=options.one_per_node,
@@ -230,14 +241,39 @@ def _need(options: PlanOptions, workload: Workload | None) -> Amounts:
         need[CPU] = _amount("cpu", options.cpu, quantities.millis)
     if options.memory:
         need[MEMORY] = _amount("memory", options.memory, quantities.whole)
-    if options.gpu is not None:
+    if options.gpu is not None or options.mig:
         # Replaces the GPUs of the manifest, of any vendor.
         need = {name: count for name, count in need.items() if not vendor_of(name)}
-        need[GPU] = options.gpu
+        count = 1 if options.gpu is None else options.gpu
+        need[f"{MIG_PREFIX}{_profile(options.mig)}" if options.mig else GPU] = count
     negative = [name for name, count in need.items() if count < 0]
     if negative:
         raise UsageError(f"{negative[0]}: the amount is negative", hint="give 0 or more")
     return need
+
+
+def _profile(written: str) -> str:
+    if not _PROFILE.fullmatch(written):
+        raise UsageError(
+            f"--mig {written[:80]}: is not a MIG profile", hint="write for example 1g.10gb"
+        )
+    return written
+
+
+def _gpu_memory(options: PlanOptions, need: Amounts) -> int:
+    """In MiB; 0 for any."""
+    if not options.gpu_memory:
+        return 0
+    if options.mig:
+        raise UsageError(
+            "--gpu-memory and --mig cannot be combined", hint="the profile says the memory"
+        )
+    if not any(amount and (name == GPU or vendor_of(name)) for name, amount in need.items()):
+        raise UsageError("--gpu-memory: no GPUs are requested", hint="add --gpu COUNT")
+    size = _amount("gpu-memory", options.gpu_memory, quantities.whole)
+    if size <= 0:
+        raise UsageError(f"--gpu-memory {options.gpu_memory}: is not more than 0")
+    return -(-size // _MIB)
 
 
 def _amount(name: str, written: str, count: Callable[[str], int]) -> int:
