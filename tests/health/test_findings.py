@@ -19,7 +19,7 @@ from kvestigate.render.plain import to_text
 from kvestigate.render.severity import Severity, at_least, tally
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.condensing import PodCondenser
-from kvestigate.snapshot.exporters import GpuReading
+from kvestigate.snapshot.exporters import GpuReading, readings
 from kvestigate.snapshot.prometheus import Sample
 from tests.health.snapshots import NOW, Object, named, snapshot
 from tests.health.test_rules import EXAMPLES
@@ -120,6 +120,9 @@ def unready(since: str) -> Object:
     return made
 
 
+BROKEN = b"""DCGM_FI_DEV_GPU_UTIL{gpu="3",UUID="GPU-a",namespace="ml",pod="train"} 40
+DCGM_FI_DEV_XID_ERRORS{gpu="3",UUID="GPU-a",namespace="ml",pod="train"} 79
+"""
 OLD_REQUEST = {
     "group": "flowcontrol.apiserver.k8s.io",
     "version": "v1beta3",
@@ -162,6 +165,9 @@ FAULTS: list[tuple[str, str, str, Given]] = [
      computing(cpu="3m")),
     ("gpu-idle", "warning", "1 pod holds 2 GPUs at 0 % utilization",
      computing(cpu="3m", busy=(0, 0))),
+    ("gpu-sick", "critical", "GPU 3 (GPU-a, held by ml/train): Xid 79",
+     {listings.NODES: [node("n", gpu="8")],
+      listings.GPU_READINGS: list(readings(BROKEN, "n"))}),
     ("gpu-held-by-nobody", "warning",
      "GPU 1 (GPU-1) on n has 2.0 GiB in use but is not allocated to any pod",
      haunted(memory=2048)),

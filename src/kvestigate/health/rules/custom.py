@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from kvestigate.health.cluster import Cluster, subject_of
 from kvestigate.health.model import Fault, Subject
-from kvestigate.health.pods import quoted
+from kvestigate.health.pods import at, quoted
 from kvestigate.health.rule import rule
 from kvestigate.kube.views.meta import Condition
 from kvestigate.render.human import since_when
@@ -207,13 +207,17 @@ def behind(cluster: Cluster) -> Iterator[Fault]:
             yield Fault(
                 severity=Severity.WARNING,
                 subject=subject_of(custom.kind, meta),
-                evidence=f"Generation {meta.generation} was written{since_when(changed)}, but its "
+                evidence=f"Generation {meta.generation} was written{_at(changed)}, but its "
                 f"controller has only seen generation {seen} (status.observedGeneration).",
                 why="The controller of this kind does not run or cannot reconcile the object: its "
                 "last change has no effect.",
                 command=_describe(custom),
                 since=changed,
             )
+
+
+def _at(moment: datetime | None) -> str:
+    return f" at {at(moment)}" if moment is not None else ""
 
 
 @rule(

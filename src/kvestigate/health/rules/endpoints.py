@@ -103,7 +103,8 @@ def not_written(cluster: Cluster) -> Iterator[Fault]:
                 f"{len(ready)} of its pods are ready, but no EndpointSlice of the Service has an "
                 "address.",
                 "Connections to the Service fail: the EndpointSlice controller does not work.",
-                causes=(_MANAGER,),
+                # A named port that no pod has also leaves a Service without addresses.
+                causes=(_MANAGER, subject_of("Service", meta)),
             )
 
 

@@ -290,7 +290,7 @@ def not_started(cluster: Cluster) -> Iterator[Fault]:
             since=begun,
             causes=(
                 *_named_and_missing(cluster, pod, message),
-                *_unbound(cluster, pod),
+                *_claims(cluster, pod, only_unbound=bool(message)),
             ),
             alike=f"{told.reason if told else ''} {cause}",
         )
@@ -331,12 +331,13 @@ def _last_word(cluster: Cluster, pod: Pod) -> Event | None:
     return next(iter(telling or events), None)
 
 
-def _unbound(cluster: Cluster, pod: Pod) -> Iterator[Subject]:
+def _claims(cluster: Cluster, pod: Pod, *, only_unbound: bool) -> Iterator[Subject]:
+    """The claims that may keep a pod waiting: if nothing is said, any that has a fault."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             name = volume.persistent_volume_claim.claim_name
             claim = cluster.find(listings.CLAIMS, name, pod.metadata.namespace)
-            if claim is not None and claim.status.phase != "Bound":
+            if claim is not None and not (only_unbound and claim.status.phase == "Bound"):
                 yield Subject(CLAIM, name, pod.metadata.namespace)
 
 
