@@ -3,6 +3,7 @@ where that client is too polite."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -15,9 +16,11 @@ import pytest
 import yaml
 
 from kvestigate.client.access import Access
+from kvestigate.client.connect import connect
 from kvestigate.cybernet.gateway import Caller
 from kvestigate.cybernet.serving import gateway, identity_for_mcp
 from kvestigate.errors import UsageError
+from kvestigate.kube.builtins import resource
 from tests.cybernet.conftest import TOKENS, Document, Front, audited, changed, load, recorded
 
 # Importing the official SDK takes most of a second: that is for the worker that needs it.
@@ -304,3 +307,52 @@ def test_whose_name_is_used_without_a_token(document: Document) -> None:
     assert identity_for_mcp(alone, "") == "ada"
     with pytest.raises(UsageError, match=r"listen\.mcp\.stdio"):
         identity_for_mcp(load(changed("listen.mcp.stdio", False, document)), "ada")
+
+
+@pytest.mark.workflow
+async def test_a_list_of_ten_thousand_pods_answers_in_one_screen(
+    front: Front, access: Access
+) -> None:
+    """Whoever goes on by the cursor has seen each of them once."""
+    async with connect(access) as api:
+        await api.create(resource("namespaces"), {"metadata": {"name": "many"}})
+        account = {"metadata": {"name": "default"}}
+        await api.create(resource("serviceaccounts"), account, namespace="many")
+        for start in range(0, 10_000, 200):
+            await asyncio.gather(
+                *(
+                    api.create(resource("pods"), pod(number), namespace="many")
+                    for number in range(start, start + 200)
+                )
+            )
+    async with over_http(front, MODERN) as client:
+        seen: set[str] = set()
+        wish: dict[str, Any] = {}
+        for _ in range(400):
+            answer = await client.call_tool("pods", {"namespace": "many", "answer": wish})
+            found = answer.structured_content
+            assert len(json.dumps(found, separators=(",", ":"))) <= wish.get("budget", 8192)
+            assert CANARY not in str(answer.content)
+            seen |= {each["name"] for each in found["pods"]}
+            if not wish:
+                assert found["_answer"]["shown"]["pods"].endswith("of 10000")
+            if found.get("_answer", {"complete": True})["complete"]:
+                break
+            wish = {"cursor": found["_answer"]["cursor"], "budget": 1 << 20}
+        assert len(seen) == 10_000
+        names = {"fields": ["pods.name"], "budget": 1 << 20}
+        answer = await client.call_tool("pods", {"namespace": "many", "answer": names})
+        assert len(answer.structured_content["pods"]) == 10_000
+        for tool, arguments in (("report_run", {"name": "nodes"}), ("cyberspace_info", {})):
+            answer = await client.call_tool(tool, arguments)
+            assert len(json.dumps(answer.structured_content, separators=(",", ":"))) <= 8192
+
+
+CANARY = "c4n4ry-7f3a"
+
+
+def pod(number: int) -> dict[str, Any]:
+    environment = [{"name": "DB_PASSWORD", "value": CANARY}]
+    container = {"name": "c", "image": "busybox", "env": environment}
+    metadata = {"name": f"web-{number}", "annotations": {"password": CANARY}}
+    return {"metadata": metadata, "spec": {"containers": [container]}}

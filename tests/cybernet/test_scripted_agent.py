@@ -161,6 +161,8 @@ async def test_an_agent_that_reads_only_schemas_comes_to_its_result(space: Serve
             await ended(one, mine)
             log = await one.use(one.tool("log of a run"), **mine, tag="count")
             assert log["text"] == "counting\n"
+            log = await one.use(one.tool("log of a run"), **mine, tag="count", grep="nothing|else")
+            assert log["text"] == ""
             listed = await one.use(one.tool("list the files"), **mine)
             assert {file["path"] for file in listed["files"]} >= {"count.py", "sum.txt"}
             result = await one.use(one.tool("read a small text file"), **mine, path="code/sum.txt")

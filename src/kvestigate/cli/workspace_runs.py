@@ -16,6 +16,7 @@ from kvestigate.cli.output import emit_log
 from kvestigate.cli.parameters import whole_number
 from kvestigate.cli.run import Run
 from kvestigate.cli.workspace import described, workspace
+from kvestigate.errors import UsageError
 from kvestigate.node_access.model import NodeAccess
 
 if TYPE_CHECKING:
@@ -94,12 +95,19 @@ async def run_(
     metavar="N",
     help="Only the last N lines; all when not given.",
 )
+@click.option(
+    "--grep",
+    default="",
+    metavar="PATTERN",
+    help="Only lines that match this regular expression (RE2); not with --follow.",
+)
 @described
 async def logs(
     run: Run,
     tag: str,
     follow: bool,
     tail: int | None,
+    grep: str,
     spec: WorkspaceSpec,
     via: NodeAccess,
 ) -> None:
@@ -107,7 +115,9 @@ async def logs(
     from kvestigate.workspace import runs
     from kvestigate.workspace.options import LogsOptions
 
-    options = LogsOptions(spec, tag, tail)
+    options = LogsOptions(spec, tag, tail, grep)
+    if grep and follow:
+        raise UsageError("--grep and --follow cannot be combined")
     if not follow:
         await run(options, via=via)
         return

@@ -18,9 +18,11 @@ from kvestigate.aio.clock import Clock
 from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
 from kvestigate.cybernet import policy
+from kvestigate.cybernet.answers import leaving_answer
 from kvestigate.cybernet.audit_log import AuditLog, Record, Stage, masked
 from kvestigate.cybernet.bodies import Answer, Room
 from kvestigate.cybernet.entries import Entry, check_settled
+from kvestigate.cybernet.fitting import PARAMETER, wish_of
 from kvestigate.cybernet.inquiries import (
     app_holding,
     capacities_of,
@@ -137,13 +139,17 @@ class Gateway:
         """JSON Schema of what an agent may say to it here."""
         return schema(operation, self._defaults, self._rules)
 
-    async def call(self, caller: Caller, name: str, parameters: Any) -> Outcome:
+    async def call(
+        self, caller: Caller, name: str, parameters: Any, budget: int | None = None
+    ) -> Outcome:
         """Carry out an operation; whoever stops waiting for it does not stop it.
+
+        The answer has at most `budget` bytes, unless the request asks for another number.
 
         A client that leaves must not leave half a workspace behind, nor a request unrecorded.
         Files among the parameters are closed when it is done.
         """
-        act = partial(self._authorized, caller, name, parameters)
+        act = partial(self._authorized, caller, name, parameters, budget)
         work = self._recorded(caller, name, parameters, act)
         task = asyncio.get_running_loop().create_task(work, name=f"cybernet/{name}")
         self._running.add(task)
@@ -333,12 +339,16 @@ class Gateway:
             quota=usage,
         )
 
-    async def _authorized(self, caller: Caller, name: str, parameters: Any, note: _Note) -> Answer:
+    async def _authorized(
+        self, caller: Caller, name: str, parameters: Any, budget: int | None, note: _Note
+    ) -> Answer:
         operation = policy.allowed(name, self.operations)
         if not isinstance(parameters, dict):
             raise Malformed("the parameters are not a JSON object", hint='send {"name": "nodes"}')
         owner = owner_of(self.space.metadata.name, caller.identity)
-        options = options_of(operation, parameters, self._defaults)
+        given = {key: value for key, value in parameters.items() if key != PARAMETER}
+        wish = wish_of(parameters.get(PARAMETER), budget, self.space.answers.max_budget)
+        options = options_of(operation, given, self._defaults)
         note.touched = operation.touches(options)
         options = policy.confined(self.space, operation, options)
         note.touched = touched = operation.touches(options)
@@ -347,7 +357,7 @@ class Gateway:
             for use in touched.workspaces:
                 await self._check_workspace(stack, use, touched.gpus, owner)
             result = await self._carried_out(operation, options, owner)
-            return Answer(operation.shown(result, owner), self.room)
+        return await leaving_answer(operation, operation.shown(result, owner), wish, self.room)
 
     async def _check_workspace(
         self, stack: AsyncExitStack, use: WorkspaceUse, gpus: tuple[int, ...], owner: str

@@ -27,14 +27,13 @@ from pydantic import ValidationError
 from kvestigate import __version__
 from kvestigate.cybernet.asgi import answered
 from kvestigate.cybernet.bodies import NOTHING, Body
+from kvestigate.cybernet.fitting import PARAMETER, wish_schema
 from kvestigate.cybernet.gateway import Caller, Gateway, Outcome
-from kvestigate.cybernet.parameters import result_schema
-from kvestigate.cybernet.refusals import Malformed, NotAllowed, Refused, TooLarge
+from kvestigate.cybernet.parameters import part_schema
+from kvestigate.cybernet.refusals import Malformed, NotAllowed, Refused
 from kvestigate.cybernet.tools import description, hints, tool_name
 from kvestigate.http.message import Request, Response
-
-MOST_FETCHED = 8 * 1024 * 1024
-"""Bytes of a file in an answer, which is one message and says everything twice."""
+from kvestigate.operation import Operation
 
 _ASKED = "kvestigate.asked"
 _LISTS_STAY = CacheHint(ttl_ms=60_000, scope="private")
@@ -117,10 +116,16 @@ class McpFront:
         return types.Tool(
             name=tool,
             description=description(operation),
-            input_schema=self._gateway.schema(operation),
-            output_schema=result_schema(operation),
+            input_schema=self._schema(operation),
+            output_schema=part_schema(operation),
             annotations=types.ToolAnnotations.model_validate(hints(operation)),
         )
+
+    def _schema(self, operation: Operation[Any, Any]) -> dict[str, Any]:
+        found = self._gateway.schema(operation)
+        answers = self._gateway.space.answers
+        wish = wish_schema(answers.budget, answers.max_budget)
+        return {**found, "properties": {**found.get("properties", {}), PARAMETER: wish}}
 
     async def _call(
         self, context: _Context, params: types.CallToolRequestParams
@@ -137,7 +142,8 @@ class McpFront:
         try:
             arguments = asked.body.filled(params.arguments or {})
             asked.body.release()
-            whole = _whole(await self._gateway.call(asked.caller, name, arguments))
+            budget = self._gateway.space.answers.budget
+            whole = _whole(await self._gateway.call(asked.caller, name, arguments, budget))
         except Refused as refusal:
             text = msgspec.json.encode(refusal.envelope()).decode()
             return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
@@ -245,12 +251,6 @@ def _whole(outcome: Outcome) -> bytes:
     if answer is None:
         raise outcome.refusal or Refused("there is no result", "defect")
     try:
-        if answer.file is not None and answer.file.size > MOST_FETCHED:
-            raise TooLarge(
-                f"a file of {answer.file.size} bytes is more than the {MOST_FETCHED} of an answer",
-                "answer",
-                hint="fetch its parts one by one, or over HTTP",
-            )
         return answer.whole
     finally:
         answer.close()

@@ -141,6 +141,23 @@ def result_schema(operation: Operation[Any, Any]) -> dict[str, Any]:
     return {**definitions[name], "$defs": definitions}
 
 
+@cache
+def part_schema(operation: Operation[Any, Any]) -> dict[str, Any]:
+    """The same of an answer that is projected or cut: no member has to be there."""
+    found: dict[str, Any] = _optional(result_schema(operation))
+    return found
+
+
+def _optional(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {
+            name: _optional(inner)
+            for name, inner in schema.items()
+            if not (name == "required" and isinstance(inner, list))
+        }
+    return [_optional(inner) for inner in schema] if isinstance(schema, list) else schema
+
+
 def _checked(value: Any, info: msgspec.inspect.Type, path: str, defaults: Defaults) -> Any:
     """The document with the agents' defaults in it; ConstraintViolated if a field is not theirs.
 

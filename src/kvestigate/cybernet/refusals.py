@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kvestigate import errors
+from kvestigate.cybernet.leaving import redacted_text
 from kvestigate.errors import KvestigateError
 from kvestigate.node_access.reach import Unreachable
 
@@ -155,7 +156,8 @@ def from_failure(failure: KvestigateError) -> Refused:
     hint = failure.hint
     if hint and ("`" in hint or of_command_line(hint)):
         hint = None
+    message = redacted_text(failure.message)  # it may quote what the cluster has said
     for kind, refusal in _OF_FAILURES.items():
         if isinstance(failure, kind):
-            return refusal(failure.message, hint=hint)
-    return Refused(failure.message, hint=hint)
+            return refusal(message, hint=hint)
+    return Refused(message, hint=hint)

@@ -25,6 +25,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _IDENTITY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@-]{0,61}[A-Za-z0-9])?")
 _HIGHEST_PORT = 65535
 _SHORTEST_LEASE = 300.0
+_SHORTEST_ANSWER = 2048
 _SECTIONS = (
     "apiVersion",
     "kind",
@@ -36,6 +37,7 @@ _SECTIONS = (
     "quotas",
     "runs",
     "leases",
+    "answers",
     "audit",
 )
 
@@ -146,6 +148,16 @@ class LeaseSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerSpec:
+    """How long answers are that a model reads."""
+
+    budget: int = 8 * 1024
+    """Bytes, unless a request asks for more."""
+    max_budget: int = 8 * 1024 * 1024
+    """Bytes that a request may ask for."""
+
+
+@dataclass(frozen=True, slots=True)
 class AuditSpec:
     path: str
     include_denials: bool = True
@@ -164,6 +176,7 @@ class Cyberspace:
     runs: RunRules
     leases: LeaseSpec
     audit: AuditSpec
+    answers: AnswerSpec = field(default_factory=AnswerSpec)
 
 
 def read_cyberspace(document: Any) -> Cyberspace:
@@ -184,6 +197,7 @@ def read_cyberspace(document: Any) -> Cyberspace:
         runs=_runs(top.get("runs")),
         leases=_leases(top.get("leases")),
         audit=_audit(top.get("audit")),
+        answers=_answers(top.get("answers")),
     )
 
 
@@ -389,6 +403,21 @@ def _leases(value: Any) -> LeaseSpec:
     if seconds < _SHORTEST_LEASE:
         raise InputError(f"leases.ttl: {written!r} is less than 5m", hint="write 24h")
     return LeaseSpec(seconds)
+
+
+def _answers(value: Any) -> AnswerSpec:
+    fields = _fields(value, "answers", ("budget", "max_budget"))
+    usual = AnswerSpec()
+    found = AnswerSpec(
+        _bytes(fields.get("budget", usual.budget), "answers.budget"),
+        _bytes(fields.get("max_budget", usual.max_budget), "answers.max_budget"),
+    )
+    if not _SHORTEST_ANSWER <= found.budget <= found.max_budget:
+        raise InputError(
+            f"answers.budget: {found.budget} is not between {_SHORTEST_ANSWER} and max_budget",
+            hint="write 8Ki",
+        )
+    return found
 
 
 def _audit(value: Any) -> AuditSpec:

@@ -17,6 +17,7 @@ from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.inspection.targets import pods_of
 from kvestigate.kube import durations
 from kvestigate.kube.containers import container_of
+from kvestigate.kube.patterns import check_pattern, compiled
 from kvestigate.kube.views.pods import Pod
 from kvestigate.operation import Effect, Operation, param, touches_nothing, with_access
 
@@ -65,8 +66,12 @@ class LogsOptions:
         bool, param("Show the log of the run before the last restart.", "-p", "--previous")
     ] = False
     timestamps: Annotated[bool, param("Start each line with its time.")] = False
+    grep: Annotated[
+        str, param("Only lines that match this regular expression (RE2).", metavar="PATTERN")
+    ] = ""
 
     def __post_init__(self) -> None:
+        check_pattern(self.grep, "grep")
         if self.container and self.all_containers:
             raise UsageError("--container and --all-containers cannot be combined")
 
@@ -156,7 +161,9 @@ class Stream:
         )
         async with aclosing(self._api.logs(source.pod, wanted)) as lines:
             async for line in lines:
-                yield Line(source, line.decode("utf-8", "replace"))
+                text = line.decode("utf-8", "replace")
+                if not options.grep or compiled(options.grep).matches(text):
+                    yield Line(source, text)
 
 
 @asynccontextmanager

@@ -14,6 +14,8 @@ from itertools import islice
 
 import re2
 
+from kvestigate.errors import InputError
+
 _LENGTH_MAX = 8192
 """Characters of a pattern: a longer one takes too long to compile."""
 _MEMORY_MAX = 4 << 20
@@ -86,6 +88,24 @@ class Pattern:
             raise TooCostly(
                 f"a text of {length} characters is too long for a pattern of {self._size} steps"
             )
+
+
+_SEARCHED_MAX = 200
+"""Characters of a pattern that somebody looks for in a log."""
+
+
+def check_pattern(source: str, where: str) -> None:
+    """InputError unless a log can be searched for a regular expression; an empty one is none."""
+    if len(source) > _SEARCHED_MAX:
+        raise InputError(f"is longer than {_SEARCHED_MAX} characters", where=where)
+    try:
+        compiled(source)
+    except InvalidPattern as error:
+        raise InputError(
+            f"{source!r} is not a regular expression: {error}",
+            where=where,
+            hint="write one such as error|failed",
+        ) from None
 
 
 @lru_cache(maxsize=256)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from kvestigate.errors import InputError
+from kvestigate.kube.patterns import check_pattern
 from kvestigate.operation import param
 from kvestigate.workspace import names
 from kvestigate.workspace.limits import Limits
@@ -140,9 +141,12 @@ class LogsOptions:
     tag: Tag
     tail: Annotated[int | None, param("Only the last lines, so many; all if not given.")] = None
     """All means as far as one answer may be long."""
+    grep: Annotated[str, param("Only lines that match this regular expression (RE2).")] = ""
+    """With `tail`, the last of those."""
 
     def __post_init__(self) -> None:
         names.check_tag(self.tag)
+        check_pattern(self.grep, "grep")
         if self.tail is not None and self.tail < 0:
             raise InputError(f"{self.tail} is negative", where="tail")
 

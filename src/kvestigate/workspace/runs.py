@@ -10,6 +10,7 @@ from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.client.streams import Channel, Completed
 from kvestigate.errors import Conflict, InputError, KvestigateError, NotFound
+from kvestigate.kube.patterns import TooCostly, compiled
 from kvestigate.node_access.reach import Host, reach
 from kvestigate.node_access.remote import Output
 from kvestigate.operation import Context, RunRules
@@ -38,6 +39,7 @@ from kvestigate.workspace.shell import assigned
 from kvestigate.workspace.spec import WorkspaceSpec
 from kvestigate.workspace.steps import TAKEN, Step
 from kvestigate.workspace.survey import Survey, survey
+from kvestigate.workspace.uploads import in_background
 
 LONGEST_ANSWER = 4 << 20
 """Bytes of a log that one answer holds at most: its end."""
@@ -137,11 +139,28 @@ async def logs(context: Context, options: LogsOptions) -> Log:
     async with _host(context, spec) as (_, host):
         run = await _named(context, host, spec, options.tag)
         size = assigned(log=f"{spec.path}/logs/{options.tag}.log") + 'stat -c %s -- "$log"\n'
-        script = size + read_script(spec.path, options.tag, options.tail, LONGEST_ANSWER)
+        tail = None if options.grep else options.tail
+        script = size + read_script(spec.path, options.tag, tail, LONGEST_ANSWER)
         length, _, text = (await perform(looking(host), script)).partition("\n")
         shown = len(text.encode("utf-8", "surrogateescape"))
         offset = max(int(length) - shown, 0)
-        return Log(run, legible(text), offset > 0 and shown >= LONGEST_ANSWER, offset)
+        said = legible(text)
+        if options.grep:
+            said = await in_background(_matching, said, options)
+        return Log(run, said, offset > 0 and shown >= LONGEST_ANSWER, offset)
+
+
+def _matching(text: str, options: LogsOptions) -> str:
+    pattern = compiled(options.grep)
+    try:
+        pattern.matches(text)
+    except TooCostly as error:
+        raise InputError(
+            str(error), where="grep", hint="write a simpler one, or give tail alone"
+        ) from None
+    lines = [line for line in text.splitlines(keepends=True) if pattern.matches(line)]
+    first = 0 if options.tail is None else max(len(lines) - options.tail, 0)
+    return "".join(lines[first:])
 
 
 async def follow(context: Context, options: LogsOptions) -> AsyncGenerator[bytes, None]:
