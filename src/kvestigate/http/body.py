@@ -12,7 +12,7 @@ from kvestigate.http.message import Headers
 
 HIGH_WATER = 256 * 1024
 """Unread bytes beyond which the socket is no longer read."""
-_INFLATE_STEP = 1024 * 1024
+_INFLATE_STEP = 64 * 1024
 
 
 class Source(Protocol):
@@ -108,6 +108,7 @@ class ResponseBody:
                 else:
                     for piece in self._inflate(waiting):
                         yield piece
+                        await asyncio.sleep(0)  # a little gzip may be very much: let others run
                 continue
             if self._failure is not None:
                 raise self._failure

@@ -34,6 +34,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypeAlias, cast
 
+from kvestigate import errors
 from kvestigate.http import answer, handshake, websocket
 from kvestigate.http.intake import Arrival, Intake, Phase, Refusal, Unserved
 from kvestigate.http.limits import Limits
@@ -373,6 +374,9 @@ class Service(asyncio.BufferedProtocol):
             self.task.uncancel()
         except ClientGone:
             raise
+        except errors.KvestigateError as failure:  # a backend broke off: no news to the operator
+            _log.debug("a stream ended early: %s", failure)
+            raise ClientGone from failure
         except Exception as failure:  # the top level of a stream: only a cut can tell the client
             _log.exception("a stream failed")
             raise ClientGone from failure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import ipaddress
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -15,7 +16,7 @@ import pytest
 from kvestigate.cluster.plane.egress.addresses import Allowance, is_allowed
 from kvestigate.cluster.plane.egress.dialer import AddressRefused, Dialer
 from kvestigate.errors import UsageError
-from kvestigate.http.message import Request, Response
+from kvestigate.http.message import Headers, Request, Response
 from kvestigate.http.server import serve
 from tests.attacks.planes.conftest import CANARY, A, Site, opened, options_in
 from tests.attacks.planes.test_credentials import node
@@ -316,6 +317,75 @@ async def test_redirects_of_a_backend_are_handed_on_and_not_followed(tmp_path: P
             reply = await site.ann.get(path)
     assert reply.status == 302
     assert asked == []
+
+
+async def test_a_backend_is_told_nothing_that_it_could_believe_or_use(tmp_path: Path) -> None:
+    headers: list[Headers] = []
+
+    async def handle(request: Request) -> Response:
+        headers.append(request.headers)
+        return Response(200)
+
+    async with await serve(handle) as backend:
+        allowed = (Allowance.parse(f"127.0.0.1:{backend.address[1]}"),)
+        async with opened(options_in(tmp_path, allow_egress=allowed)) as site:
+            await node(site, "127.0.0.1", 1)
+            path = f"{A}/api/v1/nodes/http:evil:{backend.address[1]}/proxy/x"
+            sent = {
+                "x_remote_user": "root",
+                "x_remote_group": "system:masters",
+                "x_remote_extra_scopes": "all",
+                "x_remote_uid": "0",
+                "impersonate_user": "ann",
+                "proxy_authorization": "Basic eA==",
+                "sec_websocket_protocol": "base64url.bearer.authorization.k8s.io.YW5u",
+                "x_kept": "yes",
+            }
+            assert (await site.ann.get(path, **sent)).status == 200
+    names = {name for name, _ in headers[0]}
+    assert "x-kept" in names
+    assert not names & {name.replace("_", "-") for name in sent if name != "x_kept"}
+    assert "authorization" not in names
+
+
+async def test_a_little_gzip_of_a_backend_keeps_nobody_waiting(tmp_path: Path) -> None:
+    size = 5_000_000
+    bomb = gzip.compress(bytes(size))
+
+    async def handle(request: Request) -> Response:
+        return Response(200, [("content-encoding", "gzip")], bomb)
+
+    async with await serve(handle) as backend:
+        allowed = (Allowance.parse(f"127.0.0.1:{backend.address[1]}"),)
+        async with opened(options_in(tmp_path, allow_egress=allowed)) as site:
+            await node(site, "127.0.0.1", 1)
+            path = f"{A}/api/v1/nodes/http:evil:{backend.address[1]}/proxy/x"
+            attack = asyncio.create_task(site.ann.get(path))
+            turns = 0
+            while not attack.done():
+                await asyncio.sleep(0)
+                turns += 1
+            assert len((await attack).text) == size
+    assert turns > size / 100_000
+
+
+@pytest.mark.parametrize("status", [101, 199, 600, 999])
+async def test_a_backend_does_not_take_over_the_clients_connection(
+    tmp_path: Path, status: int
+) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 %d X\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nhi" % status)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as backend:
+        port = backend.sockets[0].getsockname()[1]
+        allowed = (Allowance.parse(f"127.0.0.1:{port}"),)
+        async with opened(options_in(tmp_path, allow_egress=allowed)) as site:
+            await node(site, "127.0.0.1", 1)
+            reply = await site.ann.get(f"{A}/api/v1/nodes/http:evil:{port}/proxy/x")
+            assert reply.status == 503
+            assert (await site.ann.get(f"{A}/version")).status == 200
 
 
 async def test_an_aggregated_api_of_a_tenant_is_never_called(site: Site) -> None:

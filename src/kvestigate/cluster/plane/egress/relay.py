@@ -18,6 +18,11 @@ REFUSAL_BYTES = 64 * 1024
 
 Backend = Kubelet | Address | PodPort
 
+_IDENTITY = ("impersonate-", "x-remote-")
+"""Headers by which servers tell each other who asks. A backend may believe them of this server."""
+_BEARER = "base64url.bearer.authorization.k8s.io."
+"""A subprotocol that is the token of a web page, which cannot send headers with a WebSocket."""
+
 # Headers of one connection (RFC 9110, 7.6.1), or set anew for the next one.
 _HOP_BY_HOP = frozenset(
     {
@@ -33,9 +38,11 @@ _HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
-# The client's credentials are for this server only; WebSockets are negotiated on each side.
+# The client's credentials are for this server only; encodings and WebSockets are negotiated on each
+# side.
 _PRIVATE = frozenset(
     {
+        "accept-encoding",
         "authorization",
         "sec-websocket-extensions",
         "sec-websocket-key",
@@ -72,7 +79,8 @@ async def upgrade(
         raise BadRequest(f"no valid WebSocket request: {problem}") from None
     client = await backends.client(address)
     upgrade_request = Request("GET", request.path, request.query, headers or Headers())
-    offered = handshake.offered_subprotocols(request)
+    offers = handshake.offered_subprotocols(request)
+    offered = [name for name in offers if not name.startswith(_BEARER)]
     try:
         socket = await client.upgrade(upgrade_request, offered, timeout=HEAD_SECONDS)
     except UpgradeRefused as refusal:
@@ -123,7 +131,11 @@ def forwarded(headers: Headers) -> list[tuple[str, str]]:
     """The headers that a proxy passes on."""
     named = {token.strip().lower() for token in headers.get("connection").split(",")}
     dropped = _HOP_BY_HOP | _PRIVATE | named
-    return [(name, value) for name, value in headers if name not in dropped]
+    return [
+        (name, value)
+        for name, value in headers
+        if name not in dropped and not name.startswith(_IDENTITY)
+    ]
 
 
 class Body:

@@ -39,6 +39,9 @@ class Target(NamedTuple):
 
 Locate = Callable[[Call, Target], relay.Backend]
 
+_UNPACKED = (("content-encoding", "gzip"), ("content-encoding", "x-gzip"))
+"""Encodings of a backend's response that are undone when the response is read."""
+
 
 async def proxy_node(call: Call) -> Response | Upgrade:
     return await _proxy(call, _node)
@@ -72,9 +75,14 @@ async def _proxy(call: Call, locate: Locate) -> Response | Upgrade:
     except ApiError as failure:
         why = f"error trying to reach service: {failure.message}"
         raise ServiceUnavailable(why) from failure
+    if not 200 <= backend_response.status < 600:  # a client would take the connection for upgraded
+        await backend_response.aclose()
+        why = f"error trying to reach service: it answered {backend_response.status}"
+        raise ServiceUnavailable(why)
     fields = [
         (name, _relocated(value, address, base) if name == "location" else value)
         for name, value in relay.forwarded(backend_response.headers)
+        if (name, value.lower()) not in _UNPACKED
     ]
     body = relay.Body(backend_response)
     return Response(backend_response.status, fields, body, compress=False)
