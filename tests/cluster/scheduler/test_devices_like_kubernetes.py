@@ -18,7 +18,7 @@ from tests.real.session import connected
 from tests.upstream import binaries
 from tests.upstream.cluster import UpstreamCluster
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
 OURS, THEIRS = "our-scheduler", "default-scheduler"
 COUNT, SEED = 300, 22
