@@ -43,6 +43,7 @@ def test_an_audit_of_a_clean_cluster(invoke: Invoke, home: Path) -> None:
     assert set(document["reports"]) == {
         "nodes",
         "metrics",
+        "cost",
         "gpu",
         "workloads",
         "network",
@@ -105,6 +106,8 @@ def test_where_nothing_may_be_listed_the_audit_says_what(
     assert nodes.strip().split("\n") == [
         "Listing nodes is forbidden",
         "Listing pods is forbidden",
+        "Listing resourceslices.resource.k8s.io is forbidden",
+        "Listing resourceclaims.resource.k8s.io is forbidden",
     ]
     assert "Listing pods is forbidden: no" in outcome.out
     assert "Listing deployments.apps is forbidden" in outcome.out

@@ -33,7 +33,8 @@ NO_SERVER = {
 SERVERS = {
     "auth login", "auth logout", "auth token", "auth whoami", "jobs serve", "plane serve",
     "cybernet call", "cybernet emit-helper", "cybernet hash-token", "cybernet init",
-    "cybernet mcp-server", "cybernet serve", "cybernet status", "plane kubeconfig",
+    "cybernet mcp-server", "cybernet serve", "cybernet status", "cybernet token create",
+    "cybernet token list", "cybernet token revoke", "plane kubeconfig",
     "plane kubelet-certificate", "collect watch", "jobs attach", "jobs exec",
 }  # fmt: skip
 """Servers, their clients and streams without an end; tests of their own try them."""
@@ -72,6 +73,9 @@ ROWS = (
     Row("optimize plan --live", EXIT_OK),
     Row("optimize apply --live", EXIT_OK),
     Row("optimize probe-gpu --live"),
+    Row("optimize health", EXIT_OK),
+    Row("optimize waste", EXIT_OK),
+    Row("optimize watch --keep looks.jsonl --looks 1", EXIT_OK),
     Row("fanout targets --target nodes"),
     Row("fanout targets --target pods -n default"),
     Row("fanout targets --target deployment --deployment x -n default"),
@@ -115,6 +119,10 @@ ROWS = (
     Row("workspace run --config ws.yaml --tag t -- true"),
     Row("workspace status --node x"),
     Row("workspace sync code --config ws.yaml"),
+    Row("workspace edit code/a --old x --new y --config ws.yaml"),
+    Row("workspace get-text a --config ws.yaml"),
+    Row("workspace list-files --config ws.yaml"),
+    Row("workspace put-text code/a --text x --config ws.yaml"),
     Row("workspace uncordon x"),
     Row(f"plane checkpoint x {MEANT}"),
     Row(f"plane create new {MEANT}", EXIT_OK),

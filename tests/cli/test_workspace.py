@@ -542,40 +542,40 @@ def test_small_texts_are_written_read_listed_and_edited(
     where = ("--config", describe("texts"))
     ok(invoke("workspace", "create", *where, *MEANT))
     put = ("hi.sh", "sub/ho.sh")
-    planned = invoke("workspace", "put_text", f"code/{put[0]}", "--text", "x", *where)
+    planned = invoke("workspace", "put-text", f"code/{put[0]}", "--text", "x", *where)
     assert (planned.code, "nothing was changed" in planned.err) == (0, True)
     for name in put:
         text = ("--text", "echo hä\n", "--executable")
-        ok(invoke("workspace", "put_text", f"code/{name}", *text, *where, *MEANT))
+        ok(invoke("workspace", "put-text", f"code/{name}", *text, *where, *MEANT))
     edited = ("code/hi.sh", "--old", "hä", "--new", "hö hö")
     ok(invoke("workspace", "edit", *edited, *where, *MEANT))
     assert on_host(f"cd {ROOT}/texts/code; sh hi.sh; test -x hi.sh; ls -A") == "hö hö\nhi.sh\nsub\n"
     twice = invoke("workspace", "edit", "code/hi.sh", "--old", "hö", "--new", "", *where, *MEANT)
     assert (twice.code, "2 times" in twice.err) == (2, True)
-    read = ("workspace", "get_text", "code/hi.sh", "--limit", "7", "-o", "json")
+    read = ("workspace", "get-text", "code/hi.sh", "--limit", "7", "-o", "json")
     first = answer(invoke(*read, *where))
     assert (first["text"], first["next_offset"]) == ("echo h", 6), "characters are not cut"
     rest = answer(
-        invoke("workspace", "get_text", "code/hi.sh", "--offset", "6", "-o", "json", *where)
+        invoke("workspace", "get-text", "code/hi.sh", "--offset", "6", "-o", "json", *where)
     )
     assert (rest["text"], rest["next_offset"]) == ("ö hö\n", None)
-    listed = ("workspace", "list_files", "--limit", "2", "-o", "json")
+    listed = ("workspace", "list-files", "--limit", "2", "-o", "json")
     first = answer(invoke(*listed, *where))
     assert (first["total"], [file["path"] for file in first["files"]]) == (3, ["hi.sh", "sub"])
-    rest = answer(invoke("workspace", "list_files", "--after", first["next"], "-o", "json", *where))
+    rest = answer(invoke("workspace", "list-files", "--after", first["next"], "-o", "json", *where))
     assert ([file["path"] for file in rest["files"]], rest["next"]) == (["sub/ho.sh"], None)
     on_host(
         f"cd {ROOT}/texts; ln -s /etc/passwd code/link; ln -s /etc out; head -c 9 /dev/zero >code/z"
     )
-    ok(invoke("workspace", "put_text", "code/link", "--text", "mine", *where, *MEANT))
+    ok(invoke("workspace", "put-text", "code/link", "--text", "mine", *where, *MEANT))
     assert on_host(f"cat {ROOT}/texts/code/link; test ! -L {ROOT}/texts/code/link") == "mine"
     for words, said in (
-        (("put_text", "out/x", "--text", "x", *MEANT), "leads out of the workspace"),
-        (("put_text", "code/sub", "--text", "x", *MEANT), "is a directory"),
-        (("get_text", "code/z"), "is no text"),
-        (("get_text", "code/sub"), "is a directory"),
-        (("get_text", "out/passwd"), "leads out of the workspace"),
-        (("list_files", "code/z"), "is a file"),
+        (("put-text", "out/x", "--text", "x", *MEANT), "leads out of the workspace"),
+        (("put-text", "code/sub", "--text", "x", *MEANT), "is a directory"),
+        (("get-text", "code/z"), "is no text"),
+        (("get-text", "code/sub"), "is a directory"),
+        (("get-text", "out/passwd"), "leads out of the workspace"),
+        (("list-files", "code/z"), "is a file"),
     ):
         outcome = invoke("workspace", *words, *where)
         assert (outcome.code != 0, said in outcome.err) == (True, True), outcome.err

@@ -54,7 +54,7 @@ def command_of(operation: Operation[Any, Any]) -> Command:
     names = {field.name for field in _fields(operation.input)}
     assert not names & taken, f"{operation.name}: {names & taken} are names of flags"
     decorated = parameters(operation.input)(decorated)
-    words = operation.name.replace(".", " ")
+    words = operation.name.replace(".", " ").replace("_", "-")
     examples = operation.examples or (f"kvestigate {words}",)
     return operation_command(operation, examples=examples)(decorated)
 

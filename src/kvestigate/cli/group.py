@@ -77,14 +77,20 @@ class Group(click.Group):
             return written
         from kvestigate.cli.derived import command_of
 
-        return command_of(catalog.operation(f"{self.name}.{cmd_name}"))
+        return command_of(catalog.operation(self._operations()[cmd_name]))
 
     def _derivable(self, written: Sequence[str]) -> list[str]:
         """Words of the group's operations in the catalog that no file here has a command for."""
-        words = (name.partition(".") for name in catalog.CATALOG)
-        return [
-            word for group, _, word in words if word and group == self.name and word not in written
-        ]
+        return [word for word in self._operations() if word not in written]
+
+    def _operations(self) -> dict[str, str]:
+        """The group's commands and their operations: `put-text` is `workspace.put_text`."""
+        parts = ((name, *name.partition(".")) for name in catalog.CATALOG)
+        return {
+            word.replace("_", "-"): name
+            for name, group, _, word in parts
+            if word and group == self.name
+        }
 
 
 class RunnableGroup(Group):

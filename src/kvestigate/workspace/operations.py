@@ -274,7 +274,7 @@ PUT_TEXT: Operation[texts.PutTextOptions, texts.Written] = Operation(
     idempotent=True,
     handler=texts.put_text,
     examples=(
-        "kvestigate workspace put_text code/hi.sh --config workspace.yaml --text 'echo hi' "
+        "kvestigate workspace put-text code/hi.sh --config workspace.yaml --text 'echo hi' "
         f"{_MEANT}",
     ),
 )
@@ -287,7 +287,7 @@ GET_TEXT: Operation[texts.GetTextOptions, texts.Text] = Operation(
     touches=_inside,
     for_agents=True,
     handler=texts.get_text,
-    examples=("kvestigate workspace get_text code/hi.sh --config workspace.yaml",),
+    examples=("kvestigate workspace get-text code/hi.sh --config workspace.yaml",),
 )
 LIST_FILES: Operation[texts.ListFilesOptions, texts.FileList] = Operation(
     name="workspace.list_files",
@@ -298,7 +298,7 @@ LIST_FILES: Operation[texts.ListFilesOptions, texts.FileList] = Operation(
     touches=_inside,
     for_agents=True,
     handler=texts.list_files,
-    examples=("kvestigate workspace list_files code --config workspace.yaml",),
+    examples=("kvestigate workspace list-files code --config workspace.yaml",),
 )
 EDIT: Operation[texts.EditOptions, texts.Written] = Operation(
     name="workspace.edit",

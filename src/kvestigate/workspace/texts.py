@@ -254,11 +254,11 @@ async def _write(
 ) -> None:
     """Write a file; with the digest of what was in it `before`, only if that is still so."""
     directory, _, name = path.rpartition("/")
-    if not context.apply:
-        return
     async with connect(context.access) as api:
         host = (await reach(api, context.via)).host(spec.node)
         marker = existing(context, spec, await survey(host, spec.root, name=spec.name))
+        if not context.apply:
+            return
         files = await entered(context, host, spec, directory, marker)
         script = ("sh", "-euc", entering(spec, directory) + _WRITE, "write")
         done = await files.run((*script, name, mode, before), stdin=content, timeout=120.0)
