@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kvestigate.client.access import Access
+from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.errors import Forbidden, KvestigateError
 from kvestigate.node_access.model import NodeAccess
@@ -86,30 +87,49 @@ async def check(
             )
         names = [node.node for node in book.nodes if node.node]
         readings = snapshot.listed.get(listings.GPU_READINGS, ())
-        answers: dict[str, tuple[HostGpu, ...] | str] = dict(_measured(readings))
-        others = [name for name in names if name not in answers]
-        if others:
-            answers |= await _ask(await reach(api, via or NodeAccess()), others)
+        gpus = dict(_measured(readings))
+        counts = {node.node: node.count or 0 for node in book.nodes}
+        others = [name for name in names if len(gpus.get(name, ())) < counts[name]]
+        answers = await _answers(api, via or NodeAccess(), others, required=not gpus)
+    unknown: dict[str, str] = {}
+    for name, answer in answers.items():
+        own = gpus.get(name, ())
+        if isinstance(answer, str):
+            missing = f"{len(own)} of {counts[name]} GPUs are measured by the exporter; "
+            unknown[name] = (missing if own else "") + answer
+        else:
+            # The exporter does not know GPUs that are lost.
+            known = {gpu.uuid for gpu in own}
+            gpus[name] = (*own, *(gpu for gpu in answer if gpu.uuid not in known))
     users = {device.uuid: device.user or "" for device in book.devices}
-    asked = {name: answers[name] for name in names}
-    gpus = [
-        (name, gpu)
-        for name, answer in asked.items()
-        if not isinstance(answer, str)
-        for gpu in answer
-    ]
+    found = [(name, gpu, symptoms(gpu.sensors)) for name in names for gpu in gpus.get(name, ())]
     return GpuHealth(
         captured_at=snapshot.captured_at,
         server=str(access.server),
-        checked=len(gpus),
+        checked=len(found),
         nodes=len(names),
         sick=tuple(
-            SickGpu(name, gpu.index, gpu.uuid, users.get(gpu.uuid, ""), found)
-            for name, gpu in gpus
-            if (found := symptoms(gpu.sensors))
+            SickGpu(name, gpu.index, gpu.uuid, users.get(gpu.uuid, ""), signs)
+            for name, gpu, signs in found
+            if signs
         ),
-        unknown={name: answer for name, answer in asked.items() if isinstance(answer, str)},
+        unknown=unknown,
     )
+
+
+async def _answers(
+    api: Api, via: NodeAccess, names: list[str], *, required: bool
+) -> dict[str, tuple[HostGpu, ...] | str]:
+    """What hosts say. If none can be reached, that is an error only if nothing else is known."""
+    if not names:
+        return {}
+    try:
+        hosts = await reach(api, via)
+    except KvestigateError as error:
+        if required:
+            raise
+        return dict.fromkeys(names, error.message)
+    return await _ask(hosts, names)
 
 
 def _measured(readings: Iterable[GpuReading]) -> list[tuple[str, tuple[HostGpu, ...]]]:
