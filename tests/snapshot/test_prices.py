@@ -60,7 +60,7 @@ def test_the_default_says_that_it_is_one() -> None:
     [
         (b"2.80", b"free", r"gpus\.H100\.on_demand: 'free' is not an amount of money"),
         (b"2.80", b"-1", r"gpus\.H100\.on_demand: -1 is not an amount of money"),
-        (b"2.80", b".inf", r"JSON has no such number"),
+        (b"2.80", b".inf", r"not a finite number"),
         (b"2.80", b"true", r"gpus\.H100\.on_demand: True is not an amount"),
         (b"reserved\n", b"spot\n", r"use: 'spot' is not a kind of price"),
         (b"EUR", b"euro", r"currency: 'euro' is not a currency"),
