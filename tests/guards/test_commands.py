@@ -130,7 +130,8 @@ def test_a_command_is_called_like_its_operation() -> None:
     other = {
         words_of(context): name
         for context in LEAVES
-        if (name := operation_of(context)) and name.replace(".", " ") != words_of(context)
+        if (name := operation_of(context))
+        and name.replace(".", " ").replace("_", "-") != words_of(context)
     }
     assert other == {}
 

@@ -52,7 +52,7 @@ def test_similar_models_are_not_taken_for_each_other(model: str, hourly: float) 
 
 
 def test_the_default_says_that_it_is_one() -> None:
-    assert DEFAULT.source == "default list prices of 2026-11-01, USD"
+    assert DEFAULT.source == "assumed prices of 2026-11-01, USD"
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,8 @@ class AuditOptions:
     ] = False
     prices: (
         Annotated[
-            Prices, param("What an hour of a GPU costs; default: list prices.", operator_only=True)
+            Prices,
+            param("What an hour of a GPU costs; default: assumed prices.", operator_only=True),
         ]
         | None
     ) = None

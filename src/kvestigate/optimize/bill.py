@@ -16,7 +16,7 @@ class Bill:
     """A month, if the GPUs go on as measured."""
 
     prices: str
-    """`default list prices of 2026-11-01, USD`"""
+    """`assumed prices of 2026-11-01, USD`"""
     currency: str
     total: Spend
     by_activity: dict[str, Spend]

@@ -198,8 +198,8 @@ WASTE: Operation[WasteOptions, Waste] = Operation(
     summary="Show who holds GPUs for nothing, since when, and what that costs a month.",
     description=(
         "Utilization comes from the GPU exporter; of GPUs that no exporter measures it is unknown. "
-        "A MIG instance costs its share of the GPU. Without --prices, a dated table of list prices "
-        "is used. Changes nothing."
+        "A MIG instance costs its share of the GPU. Without --prices, a dated table of assumed "
+        "prices is used. Changes nothing."
     ),
     examples=(
         "kvestigate optimize waste",

@@ -1,6 +1,7 @@
 """What an hour of a GPU costs, by model, and a kilowatt-hour. Pure.
 
-The default table is of public list prices, rounded; whoever has a contract gives a file:
+The default table has assumed prices: round figures for an order of magnitude, of no provider. Who
+knows what the GPUs cost gives a file:
 
     currency: EUR
     as_of: 2026-11-01
@@ -102,9 +103,9 @@ class Prices:
 
     @property
     def source(self) -> str:
-        """`default list prices of 2026-11-01, USD`"""
+        """`assumed prices of 2026-11-01, USD`"""
         when = f" of {self.as_of}" if self.as_of else ""
-        name = "default list prices" if self is DEFAULT else f"{self.use} prices"
+        name = "assumed prices" if self is DEFAULT else f"{self.use} prices"
         return f"{name}{when}, {self.currency}"
 
 
@@ -144,4 +145,4 @@ DEFAULT = Prices(
     as_of=date(2026, 11, 1),
     power=PowerPrice(0.12, 1.3),
 )
-"""Rounded public prices for an hour of one GPU, to show an order of magnitude."""
+"""Round figures, to show an order of magnitude: `source` calls them assumed wherever they count."""

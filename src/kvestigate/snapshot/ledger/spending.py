@@ -53,7 +53,7 @@ class Group:
 @dataclass(frozen=True, slots=True)
 class Spending:
     prices: str
-    """`default list prices of 2026-11-01, USD`"""
+    """`assumed prices of 2026-11-01, USD`"""
     currency: str
     by: str
     total: Spend
