@@ -49,6 +49,17 @@ def test_the_module_is_clean(told: dict[str, Any], tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_operations_come_first_with_what_their_parameters_mean() -> None:
+    source = agent_module("http://x", EVERYTHING)
+    names = [it.name for it in ast.parse(source).body if isinstance(it, ast.FunctionDef)]
+    assert names[:2] == ["new_job", "audit"]
+    assert len(names) == len(set(names)), "nothing below replaces an operation"
+    before, _, _ = source.partition("# What follows carries these out")
+    assert "def workspace_put_text(" in before
+    assert "        text: All that will be in the file." in before
+    assert "class CybernetClient" not in before
+
+
 def functions(source: str) -> set[str]:
     return {it.name for it in ast.parse(source).body if isinstance(it, ast.FunctionDef)}
 

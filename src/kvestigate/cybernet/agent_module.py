@@ -10,6 +10,7 @@ import ast
 import itertools
 import keyword
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
@@ -32,7 +33,14 @@ _JOBS = (
 )
 """Modules of the SDK, each after those that it imports."""
 _OPERATION = re.compile(r"[a-z][a-z0-9]*(?:[._-][a-z0-9]+)*", re.ASCII)
-_TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+_TYPES = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "array": "list[Any]",
+    "object": "dict[str, Any]",
+}
 
 
 def agent_module(url: str, info: Mapping[str, Any], ca: str | None = None) -> str:
@@ -49,12 +57,12 @@ def agent_module(url: str, info: Mapping[str, Any], ca: str | None = None) -> st
         "from __future__ import annotations",
         _import_block(imports),
         f"BASE_URL = {_quoted(url)}\nCA = {None if ca is None else _quoted(ca)}",
-        *body,
-        _CLIENT,
+        *((_NEW_JOB,) if jobs else ()),
         *(_function(name, it) for name, it in operations),
+        _CLIENT,
+        "# What follows carries these out; nobody needs to read it to use them.",
+        *body,
     ]
-    if jobs:
-        parts.append(_NEW_JOB)
     return _spaced(parts)
 
 
@@ -76,7 +84,7 @@ def new_job(prefix: str, shards: int) -> DistributedJob:
 
 def _docstring(info: Mapping[str, Any], jobs: bool) -> str:
     name = _plain(info.get("name"))
-    use = "from agent_helper import new_job" if jobs else "call the functions at its end"
+    use = "from agent_helper import new_job" if jobs else "call the functions that follow"
     return (
         f'"""What the cyberspace {name} offers, as functions; written by kvestigate.\n\n'
         f"Put your token into {TOKEN_VARIABLE}, then {use}.\n"
@@ -108,11 +116,35 @@ def _function(name: str, offer: Mapping[str, Any]) -> str:
         inner = "".join(f"        {field}={field},\n" for field, _, _ in fields)
         called = f'    return _call(\n        "{name}",\n{inner}    )'
     function = re.sub(r"[.-]", "_", name)
-    return f'def {function}{header} -> Any:\n    """{_plain(offer.get("summary"))}"""\n{called}'
+    said = _documented(offer, fields)
+    return f"def {function}{header} -> dict[str, Any]:\n{said}\n{called}"
+
+
+def _documented(offer: Mapping[str, Any], fields: Sequence[tuple[str, Any, bool]]) -> str:
+    """The docstring: what the operation does, and what each parameter is."""
+    summary = _plain(offer.get("summary"))
+    if not fields:
+        return f'    """{summary}"""'
+    lines = [_wrapped(f"{field}: {_meaning(inner)}") for field, inner, _ in fields]
+    return "\n".join((f'    """{summary}', "", "    Args:", *lines, '    """'))
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 88, initial_indent=" " * 8, subsequent_indent=" " * 12)
+
+
+def _meaning(schema: Any) -> str:
+    if not isinstance(schema, Mapping):
+        return "it"
+    inner = schema.get("anyOf")
+    first = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], Mapping) else {}
+    return _plain(schema.get("description") or first.get("description") or "see /info")
 
 
 def _argument(name: str, schema: Any, required: bool) -> str:
     told = schema.get("type") if isinstance(schema, Mapping) else None
+    if isinstance(schema, Mapping) and "$ref" in schema:
+        told = "object"
     kind = _TYPES.get(told, "Any") if isinstance(told, str) else "Any"
     if required:
         return f"{name}: {kind}"
@@ -121,7 +153,7 @@ def _argument(name: str, schema: Any, required: bool) -> str:
 
 def _plain(value: Any) -> str:
     """Words that can stand in a docstring without ending it."""
-    words = re.sub(r"[^A-Za-z0-9 .,:;()/_-]", "", str(value or "")).strip()
+    words = re.sub(r"[^A-Za-z0-9 .,:;()/_=|-]", "", str(value or "")).strip()
     return words[:90].strip() or "it"
 
 
