@@ -35,12 +35,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kvestigate import __version__, errors
 from kvestigate.client.api import Api
+from kvestigate.http.hosts import is_own
 from kvestigate.jobs import answers
 from kvestigate.jobs.in_process import InProcess
 from kvestigate.jobs.interface import CALLS, WHOLE, Call, ExecRequest, LogRequest
 from kvestigate.jobs.server.authn import authenticator
 from kvestigate.jobs.server.bridge import bridge
-from kvestigate.jobs.server.hosts import is_own
 from kvestigate.jobs.server.settings import Settings
 from kvestigate.jobs.tasks.pieces import MOST_PIECES
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from kvestigate.errors import InputError
+from kvestigate.http.hosts import canonical
 from kvestigate.jobs.accounts.quotas import Quotas
-from kvestigate.jobs.server.hosts import canonical
 from kvestigate.jobs.users import Caller, Role, User
 from kvestigate.kube.documents import read, text
 

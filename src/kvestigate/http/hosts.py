@@ -23,6 +23,12 @@ def canonical(host: str) -> str | None:
     return host.lower().removesuffix(".") if _NAME.fullmatch(host) else None
 
 
+def is_loopback(host: str) -> bool:
+    """Whether nobody on another machine can reach a server that listens on `host`."""
+    address = _address(host)
+    return host == "localhost" if address is None else address.is_loopback
+
+
 def is_own(header: str, address: str, port: int | None, listed: Container[str]) -> bool:
     """Whether a request to `address` and `port` may have this Host header.
 
