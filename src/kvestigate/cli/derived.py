@@ -8,15 +8,16 @@ command does more than run it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
-from typing import Any, get_type_hints
+from typing import Any
 
 import click
 import msgspec
 from msgspec import inspect
 
+from kvestigate import inputs
 from kvestigate.cli.command import Command, operation_command
 from kvestigate.cli.confirm import APPLY, DRY_RUN, EXIT_CODE, UNDERSTOOD
 from kvestigate.cli.files import json_option
@@ -25,7 +26,8 @@ from kvestigate.cli.parameters import number, whole_number
 from kvestigate.cli.plane_server import data_option, server_access
 from kvestigate.cli.run import Run
 from kvestigate.errors import InputError
-from kvestigate.operation import Operation, Param, Reach, declared, without_none
+from kvestigate.inputs import bare, class_of, fields, is_document
+from kvestigate.operation import Operation, Param, Reach, declared
 
 _RESERVED = frozenset({"via", "json_path", "data"})
 _CONFIRMING = frozenset({APPLY, DRY_RUN, EXIT_CODE, UNDERSTOOD})
@@ -51,7 +53,7 @@ def command_of(operation: Operation[Any, Any]) -> Command:
     if operation.json_file:
         decorated = json_option(decorated)
     taken = _RESERVED | _CONFIRMING if operation.consequence else _RESERVED
-    names = {field.name for field in _fields(operation.input)}
+    names = {field.name for field in fields(operation.input)}
     assert not names & taken, f"{operation.name}: {names & taken} are names of flags"
     decorated = parameters(operation.input)(decorated)
     words = operation.name.replace(".", " ").replace("_", "-")
@@ -63,9 +65,9 @@ def parameters(input: type, without: Collection[str] = ()) -> Decorator:
     """Add an option or an argument for every field of an input, but for those in `without`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for field in reversed([field for field in _fields(input) if field.name not in without]):
+        for field in reversed([field for field in fields(input) if field.name not in without]):
             grouped = declared(field.type)[0].is_group
-            add = parameters(_class(field)) if grouped else _parameter(field)
+            add = parameters(class_of(field)) if grouped else _parameter(field)
             function = add(function)
         return function
 
@@ -74,41 +76,7 @@ def parameters(input: type, without: Collection[str] = ()) -> Decorator:
 
 def input_of(run: Run, values: dict[str, Any]) -> Any:
     """The input that the command line means; what was not given keeps its default."""
-    return _made(run.operation.input, run, values)
-
-
-def _made(made_of: type, run: Run, values: dict[str, Any]) -> Any:
-    types = get_type_hints(made_of, include_extras=True)
-    given: dict[str, Any] = {}
-    for field in _fields(made_of):
-        param, _ = declared(field.type)
-        if param.is_group:
-            given[field.name] = _made(_class(field), run, values)
-            continue
-        value = run.options.namespace if param.is_namespace else values.get(field.name)
-        if value is None or value == () or (param.is_namespace and not value):
-            continue
-        if param.parse is None:
-            value = _converted(value, types[field.name], field)
-        elif isinstance(value, tuple):
-            value = param.parse(value)
-        given[field.name] = value
-    return made_of(**given)
-
-
-def _converted(value: Any, kind: Any, field: inspect.Field) -> Any:
-    if _is_document(field.type):
-        value = _document(value)
-    try:
-        return msgspec.convert(value, kind, strict=False, dec_hook=lambda cls, text: cls(text))
-    except msgspec.ValidationError as error:
-        raise InputError(str(error), where=f"--{field.name.replace('_', '-')}") from None
-
-
-def _fields(input: type) -> Iterator[inspect.Field]:
-    info = inspect.type_info(input)
-    assert isinstance(info, inspect.DataclassType | inspect.StructType), input
-    yield from info.fields
+    return inputs.input_of(run.operation.input, values, run.options.namespace, _document)
 
 
 def _parameter(field: inspect.Field) -> Decorator:
@@ -129,18 +97,18 @@ def _parameter(field: inspect.Field) -> Decorator:
 
 def _attributes(field: inspect.Field, param: Param) -> dict[str, Any]:
     """What click has to know of the type."""
-    kind = _bare(field.type)
+    kind = bare(field.type)
     if isinstance(kind, inspect.BoolType):
         return {"is_flag": True, "default": None}
     found: dict[str, Any] = {}
     listed = isinstance(kind, inspect.VarTupleType | inspect.ListType | inspect.DictType)
-    if listed and (param.parse is not None or not _is_document(field.type)):
+    if listed and (param.parse is not None or not is_document(field.type)):
         item = kind.item_type if isinstance(kind, inspect.VarTupleType | inspect.ListType) else kind
-        found["type"] = str if param.parse else _type(_bare(item))
+        found["type"] = str if param.parse else _type(bare(item))
         found["nargs" if param.argument else "multiple"] = -1 if param.argument else True
     elif param.parse is not None:
         found["type"] = _parsing(param.parse)
-    elif _is_document(field.type):
+    elif is_document(field.type):
         found["metavar"] = "FILE"
     else:
         found["type"] = _type(kind)
@@ -174,43 +142,11 @@ def _parsing(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return parsed
 
 
-def _bare(info: inspect.Type) -> inspect.Type:
-    """A type without its annotations and without None."""
-    while True:
-        if isinstance(info, inspect.Metadata):
-            info = info.type
-        elif (inner := without_none(info)) is not None:
-            info = inner
-        else:
-            return info
-
-
-def _class(field: inspect.Field) -> type:
-    kind = _bare(field.type)
-    assert isinstance(kind, inspect.DataclassType | inspect.StructType), field.name
-    return kind.cls
-
-
-def _is_document(info: inspect.Type) -> bool:
-    """Whether a value is more than a person would type: it is read from a file."""
-    kind = _bare(info)
-    if isinstance(kind, inspect.VarTupleType | inspect.ListType):
-        kind = _bare(kind.item_type)
-    return isinstance(
-        kind, inspect.DataclassType | inspect.StructType | inspect.DictType | inspect.AnyType
-    )
-
-
 def _document(path: str) -> Any:
     from pathlib import Path
 
-    from kvestigate.kube.yaml_documents import load
-    from kvestigate.kube.yaml_scalars import Dialect
-
     try:
-        documents = load(Path(path).read_bytes(), path, dialect=Dialect.PYTHON)
+        data = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=path) from None
-    if len(documents) != 1:
-        raise InputError(f"has {len(documents)} documents, not one", where=path)
-    return documents[0].value
+    return inputs.one_document(data, path)
