@@ -76,6 +76,11 @@ def rows(found: Description, title: str) -> tuple[tuple[str, ...], ...]:
             ("main", "X_*", "all of ConfigMap c"),
         ),
         (
+            {"command": ["serve", "--password=hunter2"], "args": ["--token", "abc", "-v"]},
+            "Commands",
+            ("main", "serve '--password=***' --token '***' -v"),
+        ),
+        (
             {"volumeMounts": [{"name": "v", "mountPath": "/d", "subPath": "p", "readOnly": True}]},
             "Mounts",
             ("main", "/d", "v, path p", "read only"),

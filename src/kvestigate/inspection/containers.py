@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kvestigate.inspection.sections import Section
-from kvestigate.kube.redaction import names_a_secret
+from kvestigate.kube.redaction import masked_words, names_a_secret
 from kvestigate.kube.views.pods import Container, ContainerState, Pod
 
 _SOURCES = {
@@ -66,7 +66,7 @@ def _resources(pod: Pod) -> Section:
 
 def _commands(pod: Pod) -> Iterator[tuple[str, ...]]:
     for _, container in _each(pod):
-        words = shlex.join((*container.command, *container.args))
+        words = shlex.join(masked_words((*container.command, *container.args)))
         if container.command:
             yield container.name, words
         elif words:
