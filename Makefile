@@ -9,13 +9,13 @@ SHARED := -n auto --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test lint types contracts unit test-workflows test-real kubernetes attacks bench docs facts lock clean
+.PHONY: help demo install test lint types contracts unit test-workflows test-real kubernetes attacks bench docs screenshots facts lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Two stamps, because a user who only runs the demo should not wait for the test tools.
-$(VENV)/.installed: requirements.lock pyproject.toml
+$(VENV)/.installed: requirements.lock pyproject.toml src/kvestigate/console/browser_assets.json
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
@@ -23,6 +23,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
+	-$(BIN)/python tools/browser_assets.py tests/console/browser_tools.json tests/console/third_party
 	@touch $@
 
 install: $(VENV)/.installed ## create .venv with the kvestigate command in it
@@ -63,6 +64,9 @@ bench: $(VENV)/.installed-dev kubernetes ## speed and memory beside the peers, a
 
 docs: $(VENV)/.installed-dev ## regenerate the command reference from --help
 	$(BIN)/python -m tools.docs
+
+screenshots: $(VENV)/.installed-dev ## take the pictures of the console in the docs (needs Chromium)
+	$(BIN)/python -m tests.console.screenshots
 
 facts: $(VENV)/.installed-dev ## regenerate the facts table of built-in types
 	$(BIN)/python tools/facts.py

@@ -38,6 +38,7 @@ WITHOUT_OPERATION = {
         "cybernet token create",
         "cybernet token list",
         "cybernet token revoke",
+        "ui",
     },
     "streams without an end": {"collect watch", "collect from-file", "watch", "from-file"},
     "terminals, which last as long as somebody types": {"jobs attach", "jobs exec"},

@@ -65,6 +65,7 @@ _COMMANDS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ),
     ),
     "Serve": (
+        ("ui", "ui:ui", "Show the clusters of your kubeconfig in a browser, live."),
         (
             "cybernet",
             "cybernet_tokens:cybernet",

@@ -31,8 +31,9 @@ class Demo:
     findings: tuple[Finding, ...]
 
 
-@command("demo", examples=("kvestigate demo",))
-def demo(options: GlobalOptions) -> Coroutine[Any, Any, None]:
+@command("demo", examples=("kvestigate demo", "kvestigate demo --ui"))
+@click.option("--ui", is_flag=True, help="Show the cluster in a browser in the end, until Ctrl-C.")
+def demo(options: GlobalOptions, ui: bool) -> Coroutine[Any, Any, None]:
     """Start a simulated GPU cluster, run a job on every node, and show the audit.
 
     The cluster is named demo and keeps running; `kvestigate down --name demo --delete` deletes it.
@@ -44,10 +45,10 @@ def demo(options: GlobalOptions) -> Coroutine[Any, Any, None]:
     # Before there is a loop: in a thread of it, Ctrl-C would not reach the start.
     with waiting("starting a cluster of 8 nodes") as waited:
         started = up(os.environ, NAME, None, find(SCENARIO), waited)
-    return _show(options, started)
+    return _show(options, started, ui=ui)
 
 
-async def _show(options: GlobalOptions, started: Started) -> None:
+async def _show(options: GlobalOptions, started: Started, *, ui: bool) -> None:
     from kvestigate.cli.cluster import access_of
     from kvestigate.client.connect import connect
     from kvestigate.cluster.assembly.demo import demonstrate
@@ -72,6 +73,10 @@ async def _show(options: GlobalOptions, started: Started) -> None:
         emit(options, aimed(audit, options.cluster_flags), _findings_blocks)
     else:
         emit(options, Demo(started, seen, audit.findings), lambda _: [])
+    if ui:
+        from kvestigate.cli.ui import show
+
+        await show(options, browser=True, allow_writes=False)
 
 
 def _findings_blocks(audit: Audit) -> Sequence[Block]:

@@ -67,6 +67,7 @@ def farewell_blocks() -> Sequence[Block]:
     return [
         Facts(
             [
+                ("in a browser", f"kvestigate --context {context} ui"),
                 ("look around", f"kubectl --context {context} get pods -A -o wide"),
                 (
                     "on every host",
