@@ -1,4 +1,4 @@
-"""`make screenshots`: the pictures of docs/console.md, from a GPU fleet that is started for them."""
+"""`make screenshots`: the pictures of docs/console.md, from a GPU fleet started for them."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 
 import click
 
@@ -47,6 +46,8 @@ async def show(
     options: GlobalOptions, listen: str = "127.0.0.1:0", *, browser: bool, allow_writes: bool
 ) -> None:
     """Serve the console until the user stops it."""
+    from msgspec.structs import replace
+
     from kvestigate.aio.loops import told_to_stop
     from kvestigate.cli.cluster import access_of, resolved
     from kvestigate.client.choice import load_config

@@ -6,7 +6,8 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kvestigate.aio.aside import Aside
 from kvestigate.aio.clock import Clock, WallClock

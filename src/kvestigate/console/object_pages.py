@@ -16,7 +16,7 @@ from kvestigate.console.objects import Place
 from kvestigate.console.relatives import relatives
 from kvestigate.errors import KvestigateError, NotFound, UsageError
 from kvestigate.inspection.logs import Logs, LogsOptions, streaming
-from kvestigate.render.blocks import Block
+from kvestigate.render.blocks import Block, one_line, printable
 
 _LOG_LINES = 500
 """Of each container, at the start of a page."""
@@ -161,8 +161,8 @@ def _log_target(place: Place) -> str:
 
 
 def _event(name: str, text: str) -> bytes:
-    """A server-sent event of one line."""
-    line = text.replace("\r", " ").replace("\n", " ")
+    """A server-sent event of one line, with control characters made visible."""
+    line = one_line(printable(text))
     return f"event: {name}\ndata: {line}\n\n".encode()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from kvestigate.console.frame import Visit, copyable, notice, scrolling
 from kvestigate.console.links import Links
@@ -22,6 +23,10 @@ from kvestigate.reports.nodes import NodesReport, Share
 
 _EFFECTS = 50
 """Effects of a finding that are shown."""
+_OF_A_RULE = 10
+"""Findings of one rule that are shown: hundreds of them have one remedy."""
+_NODES = 100
+"""Nodes of the GPU map."""
 _CHANGES = 12
 
 
@@ -98,8 +103,24 @@ def _findings(visit: Visit, audit: Audit, is_new: Callable[[str], bool]) -> list
     notes += [blocks([text(line, Tone.DIM) for line in accepted_lines(audit)])]
     if not findings:
         return [element("p", no_problems(audit), class_="notice good"), *notes]
-    shown = [_finding(visit.links, finding, is_new(finding.key)) for finding in findings]
-    return [element("div", *shown, class_="rows"), *notes]
+    shown, left = _first_of_each_rule(findings)
+    drawn = [_finding(visit.links, finding, is_new(finding.key)) for finding in shown]
+    more = [
+        element("p", f"{count:,} more {rule} findings: see them with `audit --all`", class_="dim")
+        for rule, count in left.items()
+    ]
+    return [element("div", *drawn, class_="rows"), *more, *notes]
+
+
+def _first_of_each_rule(findings: Sequence[Finding]) -> tuple[list[Finding], dict[str, int]]:
+    """The first findings of each rule, and how many more of it there are."""
+    seen: Counter[str] = Counter()
+    shown = []
+    for finding in findings:
+        seen[finding.rule] += 1
+        if seen[finding.rule] <= _OF_A_RULE:
+            shown.append(finding)
+    return shown, {rule: n - _OF_A_RULE for rule, n in seen.items() if n > _OF_A_RULE}
 
 
 def _finding(links: Links, finding: Finding, new: bool) -> Html:
@@ -182,8 +203,11 @@ def _gpus(audit: Audit) -> list[Html]:
     report = audit.reports["gpu"]
     if not isinstance(report, GpuReport) or not report.nodes or report.requested is None:
         return []
-    drawn = scrolling("GPU map", Html(gpu_map(report)), class_="map")
-    return [element("section", element("h2", "GPU map"), drawn)]
+    left = len(report.nodes) - _NODES
+    drawn = gpu_map(replace(report, nodes=report.nodes[:_NODES]))
+    more = element("p", f"and {left:,} more nodes", class_="dim") if left > 0 else None
+    mapped = scrolling("GPU map", Html(drawn), class_="map")
+    return [element("section", element("h2", "GPU map"), mapped, more)]
 
 
 _WORDS = {

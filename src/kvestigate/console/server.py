@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from typing import TypeVar
 from urllib.parse import parse_qs
 
@@ -20,6 +21,7 @@ from kvestigate.console.markup import Html
 from kvestigate.console.object_pages import ObjectPages
 from kvestigate.console.operation_pages import SECTIONS, OperationPages
 from kvestigate.console.sessions import Sessions
+from kvestigate.console.ticks import until
 from kvestigate.errors import ApiError, KvestigateError, NotFound, UsageError
 
 _MOST_STREAMS = 100
@@ -35,16 +37,18 @@ def application(
     sessions: Sessions,
     *,
     allow_writes: bool = False,
+    closing: asyncio.Event | None = None,
     clock: Clock | None = None,
 ) -> App:
-    """The console behind its gate."""
+    """The console behind its gate. Streams of events end when `closing` is set."""
     desk = Desk(contexts, allow_writes, clock or WallClock())
-    return Gate(_Routes(desk).app, sessions)
+    return Gate(_Routes(desk, closing or asyncio.Event()).app, sessions)
 
 
 class _Routes:
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, closing: asyncio.Event) -> None:
         self._desk = desk
+        self._closing = closing
         self._streams = asyncio.Semaphore(_MOST_STREAMS)
         self.app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
         live, objects, operations = LivePages(desk), ObjectPages(desk), OperationPages(desk)
@@ -100,12 +104,9 @@ class _Routes:
         self.app.add_api_route(path, answer, methods=["GET"])
 
     async def _counted(self, events: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        async with self._streams:
-            try:
-                async for event in events:
-                    yield event
-            finally:
-                await events.aclose()
+        async with self._streams, aclosing(until(self._closing, events)) as stream:
+            async for event in stream:
+                yield event
 
     def _asked(self, request: Request) -> Asked:
         """The parameters of the address, or of the form; the gate has checked the form's token."""

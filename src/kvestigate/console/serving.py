@@ -55,7 +55,7 @@ async def serve(
     sessions = Sessions(lambda token: announce(_address(root, token)))
     async with AsyncExitStack() as stack, Supervisor("console") as tasks:
         contexts = Contexts(names, default, wanted, resolve, tasks, stack)
-        app = application(contexts, sessions, allow_writes=allow_writes)
+        app = application(contexts, sessions, allow_writes=allow_writes, closing=stopped)
         async with asgi.serving(app, listening):
             announce(_address(root, sessions.token))
             await stopped.wait()

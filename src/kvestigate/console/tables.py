@@ -8,7 +8,7 @@ resources. Of each row only what is shown, found and sorted by is kept: 100,000 
 from __future__ import annotations
 
 import sys
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -77,6 +77,9 @@ class LiveTable(Informer[Row]):
         self.failure: errors.KvestigateError | None = None
         self.ticker = Ticker()
         self.order: list[Key] = []
+        """The keys of all rows, sorted."""
+        self.texts: list[str] = []
+        """What can be looked for in each of them."""
         self._api = api
         self.subscribe(self._keep_order)
 
@@ -123,15 +126,19 @@ class LiveTable(Informer[Row]):
                     self.apply(event.type, _kept(row))
 
     def _keep_order(self, change: Change[Row]) -> None:
-        if change.type == "ADDED":
-            if not self.order or self.order[-1] < change.key:
-                self.order.append(change.key)
-            else:
-                insort(self.order, change.key)
-        elif change.type == "DELETED":
-            place = bisect_left(self.order, change.key)
-            if place < len(self.order) and self.order[place] == change.key:
-                del self.order[place]
+        key, row = change.key, change.new
+        place = len(self.order)
+        if self.order and self.order[-1] >= key:
+            place = bisect_left(self.order, key)
+        known = place < len(self.order) and self.order[place] == key
+        if row is None:
+            if known:
+                del self.order[place], self.texts[place]
+        elif known:
+            self.texts[place] = row.text
+        else:
+            self.order.insert(place, key)
+            self.texts.insert(place, row.text)
         self.ticker.tick()
 
 
@@ -201,26 +208,30 @@ def find(table: LiveTable, query: Query) -> Found:
 
 def namespaces(table: LiveTable) -> Sequence[str]:
     """Those that the rows are in, by name."""
-    return sorted({key.namespace for key in table.order if key.namespace})
+    names: list[str] = []
+    place = 0
+    while place < len(table.order):
+        names.append(table.order[place].namespace)
+        place = bisect_right(table.order, names[-1], lo=place, key=lambda key: key.namespace)
+    return [name for name in names if name]
 
 
 def _matching(table: LiveTable, query: Query) -> list[Key]:
-    keys: Iterable[Key] = table.order
-    if query.namespace:
-        keys = (key for key in keys if key.namespace == query.namespace)
-    wanted = [word for word in query.words if not word.startswith("-")]
-    unwanted = [word[1:] for word in query.words if word.startswith("-") and word[1:]]
-    if not wanted and not unwanted:
-        return list(keys)
-    found = []
-    for key in keys:
-        row = table.get(key)
-        if row is None:
-            continue
-        text = row.text
-        if all(word in text for word in wanted) and not any(word in text for word in unwanted):
-            found.append(key)
-    return found
+    """The keys of the rows that match, in order."""
+    order, texts = table.order, table.texts
+    if query.namespace:  # rows of one namespace stand together
+        start = bisect_left(order, Key(query.namespace, ""))
+        end = bisect_right(order, query.namespace, key=lambda key: key.namespace)
+        order, texts = order[start:end], texts[start:end]
+    if not query.words:
+        return order
+    found: Iterable[int] = range(len(order))
+    for word in query.words:
+        if not word.startswith("-"):
+            found = [place for place in found if word in texts[place]]
+        elif word[1:]:
+            found = [place for place in found if word[1:] not in texts[place]]
+    return [order[place] for place in found]
 
 
 def _sorted(table: LiveTable, keys: list[Key], query: Query) -> list[Key]:

@@ -46,3 +46,25 @@ async def refreshes(ticker: Ticker, clock: Clock) -> AsyncGenerator[bytes, None]
             continue
         yield b"event: changed\ndata: now\n\n"
         await clock.sleep(_APART)
+
+
+async def until(
+    closing: asyncio.Event, events: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    """The events until `closing` is set: an open page must not keep a console from ending."""
+    ended = asyncio.ensure_future(closing.wait())
+    coming: asyncio.Future[bytes] | None = None
+    try:
+        while not closing.is_set():
+            coming = asyncio.ensure_future(anext(events))
+            await asyncio.wait({coming, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if coming.done():
+                yield coming.result()
+    except StopAsyncIteration:
+        return
+    finally:
+        waiting = [future for future in (coming, ended) if future is not None]
+        for future in waiting:
+            future.cancel()
+        await asyncio.wait(waiting)
+        await events.aclose()
