@@ -107,7 +107,7 @@ async def test_a_filter_works_as_one_types_and_with_the_keyboard(
     await browser.until("document.querySelectorAll('tr[data-row]').length === 1")
     assert "q=gpu-exp" in await browser.ask("location.search")
     await browser.press("Escape", "j")
-    assert await browser.ask("document.activeElement.textContent.startsWith('gpu-exporter')")
+    await browser.until("document.activeElement.textContent.startsWith('gpu-exporter')")
     await browser.press("?")
     assert await browser.ask("document.querySelector('#help').open")
 

@@ -18,13 +18,22 @@ function choose(step) {
   const next = Math.min(Math.max(now + step, 0), rows.length - 1);
   chosen = keyOf(rows[next]);
   mark();
-  const link = rows[next].querySelector("a.strong") || rows[next].querySelector("a");
-  link?.focus({ preventScroll: true });
+  focusOn(rows[next]);
   rows[next].scrollIntoView({ block: "nearest" });
 }
 
+function focusOn(row) {
+  const link = row.querySelector("a.strong") || row.querySelector("a");
+  link?.focus({ preventScroll: true });
+}
+
+// Rows that were replaced have lost the focus: the chosen one gets it back.
 function mark() {
-  for (const row of rowsOf()) row.classList.toggle("chosen", keyOf(row) === chosen);
+  for (const row of rowsOf()) {
+    const own = chosen !== "" && keyOf(row) === chosen;
+    row.classList.toggle("chosen", own);
+    if (own && document.activeElement === document.body) focusOn(row);
+  }
 }
 
 function say(words, tone) {
