@@ -192,7 +192,7 @@ def command_line(
     """The same on the command line, but for flags that confirm."""
     words = ["kvestigate", *(["--context", context] if context else [])]
     words += ["-n", namespace] if namespace else []
-    words += operation.name.split(".")
+    words += operation.name.replace("_", "-").split(".")
     behind: list[str] = []
     for field, param in all_fields(operation):
         texts = [text for text in values.get(field.name, ()) if text != ""]
