@@ -1,6 +1,6 @@
 """Fetches the third-party files that the console ships: pinned by version and by hash.
 
-Runs when the package is built or installed from a clone, and by `make assets`. The registry is the
+Runs when the package is built or installed from a clone. The registry is the
 one that npm is configured for. A registry that is away is no failure: the console works without.
 Nothing but the standard library is needed, and nothing that is fetched is ever run here.
 """
