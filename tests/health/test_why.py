@@ -9,6 +9,7 @@ from msgspec import convert
 from kvestigate.health.model import Subject
 from kvestigate.health.why import Step, Why, blocks, explain, placement_of
 from kvestigate.kube.views.core import Node
+from kvestigate.kube.views.devices import DeviceClass, ResourceClaim, ResourceSlice
 from kvestigate.kube.views.pods import Pod
 from kvestigate.render.plain import to_text
 from kvestigate.snapshot.scheduling import Situation
@@ -109,3 +110,38 @@ def test_the_decision_of_the_scheduler_is_made_again() -> None:
     }
     unread = Situation(NOW, listed, {"nodes": "no"})
     assert placement_of(unread, Subject("Pod", "late", "shop")) is None
+
+
+def test_a_pod_with_a_claim_is_judged_by_the_devices_of_each_node() -> None:
+    ready = {"allocatable": {"pods": "9"}, "conditions": [{"type": "Ready", "status": "True"}]}
+    nodes = [convert({"metadata": {"name": name}, "status": ready}, Node) for name in ("a", "b")]
+    waiting = shop("Pod", "late", spec={
+        "containers": [{"name": "main", "resources": {"claims": [{"name": "gpu"}]}}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "mine"}]})  # fmt: skip
+    asked = {"name": "r", "exactly": {"deviceClassName": "gpu.test"}}
+    claim = shop("ResourceClaim", "mine", spec={"devices": {"requests": [asked]}})
+    offered = {
+        "metadata": {"name": "a-gpus"},
+        "spec": {
+            "driver": "gpu.test",
+            "nodeName": "a",
+            "pool": {"name": "a", "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": "gpu-0"}],
+        },
+    }
+    listed: dict[str, list[Any]] = {
+        "nodes": nodes,
+        "pods": [convert(waiting, Pod)],
+        "resourceclaims": [convert(claim, ResourceClaim)],
+        "resourceslices": [convert(offered, ResourceSlice)],
+        "deviceclasses": [convert({"metadata": {"name": "gpu.test"}}, DeviceClass)],
+    }
+    late = Subject("Pod", "late", "shop")
+    placement = placement_of(Situation(NOW, listed), late)
+    assert placement is not None
+    assert {verdict.node: verdict.reasons for verdict in placement.nodes} == {
+        "a": (),
+        "b": ("cannot allocate all claims",),
+    }
+    denied = {name: objects for name, objects in listed.items() if name != "resourceslices"}
+    assert placement_of(Situation(NOW, denied, {"resourceslices": "no"}), late) is None

@@ -11,7 +11,7 @@ import pytest
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
-from kvestigate.nodeops.fates import Allowed, Fate, Verdict, fates
+from kvestigate.nodeops.fates import Allowed, Fate, Verdict, fates, new_homes
 from kvestigate.snapshot.scheduling import Situation, Workload
 from tests.snapshot.objects import node
 
@@ -164,3 +164,12 @@ def test_pods_that_fit_one_by_one_may_not_fit_together() -> None:
         "fits on b",
         "fits on b, but not together with the other pods",
     ]
+
+
+def test_where_a_pod_with_claims_fits_is_unknown() -> None:
+    """Its replacement may get claims, and devices, of its own."""
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "one"}]
+    one = pod(resourceClaims=claims)
+    assert (
+        "unknown: which devices its claims would get" in new_homes([one], situation(one), "a")["p"]
+    )

@@ -147,6 +147,8 @@ def placement_of(situation: Situation, subject: Subject) -> Placement | None:
     key = (subject.namespace, subject.name)
     for pod in situation.pods:
         if (pod.metadata.namespace, pod.metadata.name) == key:
+            if pod.spec.resource_claims and scheduling.DEVICES & situation.unread.keys():
+                return None
             rejections = verdicts(PodFacts(pod), situation.state())
             return Placement(
                 subject,

@@ -324,6 +324,8 @@ def new_homes(pods: Sequence[Pod], situation: Situation, closed: str) -> dict[st
 def _home(pod: Pod, state: ClusterState) -> str:
     if pod.spec.scheduler_name not in ("", _DEFAULT_SCHEDULER):
         return f"scheduler {pod.spec.scheduler_name} places it"
+    if pod.spec.resource_claims:
+        return "where it fits is unknown: which devices its claims would get is not planned"
     judged = verdicts(replacement(pod), state)
     fitting = [name for name, rejection in judged.items() if rejection is None]
     if fitting == [pod.spec.node_name]:

@@ -20,10 +20,12 @@ from kvestigate.aio.groups import one_failure
 from kvestigate.client.api import Api
 from kvestigate.errors import ApiError, Forbidden, NotFound
 from kvestigate.kube import builtins
+from kvestigate.kube.devices.inventory import Inventory
 from kvestigate.kube.feasibility.pods import PodFacts
 from kvestigate.kube.feasibility.state import ClusterState
 from kvestigate.kube.keys import key_of
 from kvestigate.kube.views.core import Namespace, Node, Taint
+from kvestigate.kube.views.devices import DeviceClass, ResourceClaim, ResourceSlice
 from kvestigate.kube.views.meta import Condition, Metadata, View
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
@@ -33,6 +35,9 @@ from kvestigate.snapshot.source import Progress
 
 NODES, PODS, NAMESPACES, BUDGETS = "nodes", "pods", "namespaces", "poddisruptionbudgets"
 CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses"
+RESOURCE_CLAIMS, SLICES, DEVICE_CLASSES = "resourceclaims", "resourceslices", "deviceclasses"
+DEVICES = frozenset((RESOURCE_CLAIMS, SLICES, DEVICE_CLASSES))
+"""What decides where a pod with ResourceClaims fits."""
 CONTROLLERS = {
     "ReplicaSet": "replicasets",
     "ReplicationController": "replicationcontrollers",
@@ -85,6 +90,9 @@ _READ: Mapping[str, type[Any]] = {
     CLAIMS: PersistentVolumeClaim,
     VOLUMES: PersistentVolume,
     CLASSES: StorageClass,
+    RESOURCE_CLAIMS: ResourceClaim,
+    SLICES: ResourceSlice,
+    DEVICE_CLASSES: DeviceClass,
     **dict.fromkeys(CONTROLLERS.values(), Workload),
 }
 
@@ -157,6 +165,7 @@ class Situation:
         state.claims.update((key_of(claim), claim) for claim in self.of(CLAIMS))
         state.volumes.update((volume.metadata.name, volume) for volume in self.of(VOLUMES))
         state.classes.update((each.metadata.name, each) for each in self.of(CLASSES))
+        self._count_devices(state.devices)
         state.namespaces.update(
             (each.metadata.name, each.metadata.labels) for each in self.of(NAMESPACES)
         )
@@ -166,6 +175,13 @@ class Situation:
             if where and not pod.finished:
                 state.place(PodFacts(pod), where)
         return state
+
+    def _count_devices(self, devices: Inventory) -> None:
+        devices.classes.update((each.metadata.name, each) for each in self.of(DEVICE_CLASSES))
+        for resource_slice in self.of(SLICES):
+            devices.put_slice(resource_slice)
+        for claim in self.of(RESOURCE_CLAIMS):
+            devices.put_claim(claim)
 
 
 def _closed(node: Node) -> Node:
