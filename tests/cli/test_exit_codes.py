@@ -35,7 +35,7 @@ SERVERS = {
     "cybernet call", "cybernet emit-helper", "cybernet hash-token", "cybernet init",
     "cybernet mcp-server", "cybernet serve", "cybernet status", "cybernet token create",
     "cybernet token list", "cybernet token revoke", "plane kubeconfig",
-    "plane kubelet-certificate", "collect watch", "jobs attach", "jobs exec",
+    "plane kubelet-certificate", "collect watch", "jobs attach", "jobs exec", "ui",
 }  # fmt: skip
 """Servers, their clients and streams without an end; tests of their own try them."""
 
