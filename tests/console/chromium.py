@@ -35,7 +35,9 @@ class Browser:
         self._socket = socket
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._loaded = asyncio.Event()
+        self._loaded: set[str] = set()
+        """Loaders whose page is complete."""
+        self._news = asyncio.Event()
         self._session = ""
         self.errors: list[str] = []
         self.requests: list[str] = []
@@ -50,8 +52,9 @@ class Browser:
 
     def _note(self, method: str, said: dict[str, Any]) -> None:
         match method:
-            case "Page.loadEventFired":
-                self._loaded.set()
+            case "Page.lifecycleEvent" if said["name"] == "load":
+                self._loaded.add(said["loaderId"])
+                self._news.set()
             case "Network.requestWillBeSent":
                 self.requests.append(said["request"]["url"])
             case "Log.entryAdded" if said["entry"]["level"] == "error":
@@ -85,6 +88,7 @@ class Browser:
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             await self.call(f"{domain}.enable")
+        await self.call("Page.setLifecycleEventsEnabled", enabled=True)
 
     async def size(self, width: int, height: int = 900, *, dark: bool = False) -> None:
         await self.call(
@@ -95,10 +99,11 @@ class Browser:
         await self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     async def go(self, url: str) -> None:
-        self._loaded.clear()
-        await self.call("Page.navigate", url=url)
+        loader = (await self.call("Page.navigate", url=url))["loaderId"]
         async with asyncio.timeout(_PATIENCE):
-            await self._loaded.wait()
+            while loader not in self._loaded:  # the page before may end its loading just now
+                self._news.clear()
+                await self._news.wait()
 
     async def ask(self, expression: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""
