@@ -21,6 +21,8 @@ from kvestigate_client.gym.tasks.manifests import (
     service,
 )
 
+pytestmark = pytest.mark.workflow
+
 RBAC = "rbac.authorization.k8s.io/v1"
 GPU = "nvidia.com/gpu"
 
