@@ -129,7 +129,7 @@ def test_nothing_seen_is_not_nothing(invoke: Invoke, start: Start, home: Path) -
     assert "Services: unknown (they could not be listed)" in network
     refused = invoke("namespaces", "--kubeconfig", "config")
     assert (refused.code, refused.out) == (4, "")
-    assert refused.err.startswith("error: no\nhint: `kvestigate debug context`")
+    assert refused.err.startswith("error: no\nhint: `kvestigate --kubeconfig config debug context`")
 
 
 def test_a_difference_has_no_findings_to_scan(invoke: Invoke) -> None:

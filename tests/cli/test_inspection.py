@@ -163,7 +163,7 @@ def test_describe(invoke: Invoke, cluster: Path, web: str) -> None:
         (("describe", "pod", "web"), 5, "not found", "did you mean 'web-"),
         (("logs", "crash"), 5, "not found", "did you mean 'crash-"),
         (("describe", "deploiment", "web"), 2, "no resource type", "did you mean deployments"),
-        (("describe", "wibble", "web"), 2, "no resource type", "kubectl api-resources"),
+        (("describe", "wibble", "web"), 2, "no resource type", "api-resources` lists"),
         (("describe", "pod"), 2, "missing argument 'NAME'", "`pod/web-0`"),
         (("describe", "pod/"), 2, "missing argument 'NAME'", "`pod/web-0`"),
         (("describe", "pod", "a/b"), 2, "'a/b' is not a valid name of a pod", ""),

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 import pytest
 import yaml
 
+from kvestigate.cli.failures import way_out
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import Screen, emit
-from kvestigate.render.blocks import Block, Column, Facts, Table
+from kvestigate.errors import NotFound
+from kvestigate.render.blocks import Block, Column, Facts, Table, next_command
 
 
 class Terminal(io.StringIO):
@@ -91,3 +93,26 @@ def test_a_format_imports_only_what_it_needs(format: str) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert "yaml" not in done.stderr.split()
+
+
+def test_commands_to_type_next_are_for_the_same_cluster(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def rendered(_: object) -> list[Block]:
+        return [next_command("next: ", "kvestigate node cordon a"), next_command("", "ssh a")]
+
+    emit(GlobalOptions(context="my fleet", as_user="jane"), {}, rendered)
+    aimed = "kvestigate --context 'my fleet' --as jane node cordon a"
+    assert capsys.readouterr().out == f"next: {aimed}\n\nssh a\n"
+    emit(GlobalOptions(), {}, rendered)
+    assert capsys.readouterr().out == "next: kvestigate node cordon a\n\nssh a\n"
+
+
+def test_commands_of_hints_are_for_the_same_cluster() -> None:
+    hint = "install it with `kvestigate fanout manifest | kubectl apply -f -`; kubectl is needed"
+    error = NotFound("there is no DaemonSet", hint=hint)
+    assert way_out(error, "--context fleet") == (
+        "install it with `kvestigate --context fleet fanout manifest | "
+        "kubectl --context fleet apply -f -`; kubectl is needed"
+    )
+    assert way_out(error) == hint

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from kvestigate.errors import (
@@ -21,8 +23,23 @@ _WAYS_OUT: dict[type[KvestigateError], str] = {
 }
 
 
-def way_out(error: KvestigateError) -> str | None:
-    """The hint to show with an expected failure: its own, or the one for its kind."""
+_PROPOSED = re.compile(r"(?<=`)(?:kvestigate|kubectl)(?= )|(?<=\| )kubectl(?= )")
+"""The programs of commands in a hint: they stand in backquotes, perhaps behind a pipe."""
+
+
+def way_out(error: KvestigateError, cluster: str = "") -> str | None:
+    """The hint to show with an expected failure: its own, or the one for its kind.
+
+    Its commands get the flags that said which `cluster` is meant: to paste one must not change
+    another cluster.
+    """
+    hint = _way_out(error)
+    if not hint or not cluster:
+        return hint
+    return _PROPOSED.sub(lambda program: f"{program[0]} {cluster}", hint)
+
+
+def _way_out(error: KvestigateError) -> str | None:
     if isinstance(error, ConnectionFailed) and (stopped := _stopped_cluster(error.message)):
         return f'the cluster "{stopped}" is stopped: kvestigate up --name {stopped}'
     return error.hint or _WAYS_OUT.get(type(error))

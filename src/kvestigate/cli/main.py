@@ -19,6 +19,7 @@ from kvestigate import __version__
 from kvestigate.cli.commands import K8S_CLI, K8S_COLLECT, KVESTIGATE, Entry
 from kvestigate.cli.failures import describe_usage, expected, way_out
 from kvestigate.cli.group import LazyGroup
+from kvestigate.cli.options import GlobalOptions, collected
 from kvestigate.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
 
 _NEW_OBJECTS = 100_000
@@ -99,7 +100,7 @@ def run(root: click.Command, args: Sequence[str] | None = None) -> int:
         _forget_stdout()
         return EXIT_FAILED
     except Exception as error:  # noqa: BLE001  # the top level: everything ends here as a sentence
-        return _fail(error, verbose=given.get("verbose", False))
+        return _fail(error, collected(given))
 
 
 def _call(root: click.Command, args: Sequence[str] | None, given: dict[str, Any]) -> int:
@@ -116,19 +117,19 @@ def _call(root: click.Command, args: Sequence[str] | None, given: dict[str, Any]
     return outcome if isinstance(outcome, int) else EXIT_OK
 
 
-def _fail(error: Exception, *, verbose: bool) -> int:
+def _fail(error: Exception, options: GlobalOptions) -> int:
     failure = expected(error)
     if failure is not None:
-        _complain(failure.message, way_out(failure))
+        _complain(failure.message, way_out(failure, options.cluster_words))
         return failure.exit_code
-    if verbose:
+    if options.verbose:
         import traceback
 
         traceback.print_exception(error)
     _complain(
         f"unexpected {type(error).__name__}: {error}",
         "this is a defect of kvestigate, sorry; "
-        + ("please report the lines above" if verbose else "-v shows where it happened"),
+        + ("please report the lines above" if options.verbose else "-v shows where it happened"),
     )
     return EXIT_FAILED
 

@@ -55,6 +55,13 @@ class GlobalOptions:
         )
         return tuple(word for flag, value in given if value for word in (flag, value))
 
+    @property
+    def cluster_words(self) -> str:
+        """The same, as a shell takes it."""
+        import shlex
+
+        return shlex.join(self.cluster_flags)
+
     def access(self) -> AccessOptions:
         """The part that decides which cluster, and as whom."""
         from kvestigate.client.access import AccessOptions

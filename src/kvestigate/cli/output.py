@@ -57,7 +57,12 @@ def emit(options: GlobalOptions, result: T, render: Callable[[T], Sequence[Block
         sys.stdout.write(to_yaml(result))
     else:
         screen = Screen.of(sys.stdout, os.environ, no_color=options.no_color)
-        sys.stdout.write(_as_text(render(result), screen, wide=options.wide))
+        blocks = render(result)
+        if options.cluster_flags:
+            from kvestigate.render.blocks import all_aimed
+
+            blocks = all_aimed(blocks, options.cluster_words)
+        sys.stdout.write(_as_text(blocks, screen, wide=options.wide))
 
 
 def emit_list(

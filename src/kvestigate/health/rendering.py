@@ -13,6 +13,7 @@ from kvestigate.health.model import Finding
 from kvestigate.health.registry import RULES
 from kvestigate.health.waivers import Accepted
 from kvestigate.render.blocks import Block, Cell, Text, Tone, text
+from kvestigate.render.blocks import aimed as aimed_command
 from kvestigate.render.human import counted
 from kvestigate.render.severity import tally
 from kvestigate.reports.model import Report, gap_reason
@@ -21,7 +22,6 @@ from kvestigate.reports.rendering import not_read, only, seen
 from kvestigate.snapshot.gaps import Cause, Gap
 from kvestigate.snapshot.source import Source
 
-_PROGRAMS = ("kvestigate", "kubectl")
 _SHOWN = 10
 """How many findings of one rule are shown."""
 _EFFECTS = 3
@@ -161,12 +161,7 @@ def aimed(audit: Audit, flags: Sequence[str]) -> Audit:
     if not flags:
         return audit
     findings = (
-        replace(finding, command=_aimed(finding.command, shlex.join(flags)))
+        replace(finding, command=aimed_command(finding.command, shlex.join(flags)))
         for finding in audit.findings
     )
     return replace(audit, findings=tuple(findings))
-
-
-def _aimed(command: str, flags: str) -> str:
-    program, _, rest = command.partition(" ")
-    return f"{program} {flags} {rest}" if program in _PROGRAMS else command

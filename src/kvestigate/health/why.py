@@ -21,7 +21,7 @@ from kvestigate.kube.feasibility.filters import verdicts
 from kvestigate.kube.feasibility.pods import PodFacts
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.operation import param
-from kvestigate.render.blocks import Block, Cell, Field, Tone, table, text
+from kvestigate.render.blocks import Block, Cell, Field, Tone, next_command, table, text
 from kvestigate.render.human import counted
 from kvestigate.render.severity import Severity
 from kvestigate.reports.model import gap_line
@@ -234,9 +234,9 @@ def blocks(why: Why) -> Sequence[Block]:
         verdict = f"Nothing wrong was found with it{unsure}, {checked}."
         return [*made, text(head, Tone.STRONG), text(verdict, Tone.GOOD)]
     story = "\n".join([head, *_lines(why.story, "  ")])
-    commands = "\n".join(f"try: {command}" for command in _commands(why.story))
+    commands = [next_command("try: ", command, Tone.PLAIN) for command in _commands(why.story)]
     decision = _decision(why.placement) if why.placement is not None else []
-    return [*made, text(story), *decision, text(commands)]
+    return [*made, text(story), *decision, *commands]
 
 
 def _decision(placement: Placement) -> Sequence[Block]:

@@ -11,7 +11,17 @@ from kvestigate.optimize.consolidation import Consolidation, KeptPod, Projection
 from kvestigate.optimize.fragmentation import Fragmentation, NodeFill
 from kvestigate.optimize.model import Fill
 from kvestigate.optimize.steps import KEPT, MOVED, Step
-from kvestigate.render.blocks import Block, Cell, Facts, Field, Table, Tone, table, text
+from kvestigate.render.blocks import (
+    Block,
+    Cell,
+    Facts,
+    Field,
+    Table,
+    Tone,
+    next_command,
+    table,
+    text,
+)
 from kvestigate.render.human import counted, or_unknown
 
 _FILL = {Fill.EMPTY: Tone.GOOD, Fill.PARTIAL: Tone.WARN, Fill.FULL: Tone.PLAIN}
@@ -61,7 +71,7 @@ def analysis_blocks(analysis: Fragmentation, source: str = "--live") -> Sequence
             Tone.DIM,
         ),
         *(
-            [text(f"next: kvestigate optimize plan {source}", Tone.DIM)]
+            [next_command("next: ", f"kvestigate optimize plan {source}")]
             if analysis.opportunity
             else []
         ),
@@ -272,7 +282,9 @@ def _cordoned(application: Application) -> Sequence[Block]:
     if not application.emptied:
         return [text("no node is cordoned by this command any more")]
     return [
-        text(f"{node} stays cordoned; to open it: kvestigate node uncordon {node} {flag}", Tone.DIM)
+        next_command(
+            f"{node} stays cordoned; to open it: ", f"kvestigate node uncordon {node} {flag}"
+        )
         for node in application.emptied
     ]
 

@@ -13,7 +13,7 @@ from kvestigate.client.connect import connect
 from kvestigate.errors import Forbidden, KvestigateError
 from kvestigate.node_access.model import NodeAccess
 from kvestigate.node_access.reach import Hosts, reach
-from kvestigate.render.blocks import Block, Cell, Field, Tone, table, text
+from kvestigate.render.blocks import Block, Cell, Field, Tone, next_command, table, text
 from kvestigate.render.human import counted
 from kvestigate.render.severity import Severity
 from kvestigate.snapshot import listings
@@ -189,7 +189,9 @@ def health_blocks(health: GpuHealth) -> Sequence[Block]:
     if health.to_cordon:
         blocks.append(text("keep new pods away from the broken GPUs:"))
     blocks += [
-        text(f"kvestigate node cordon {node} --i-understand-this-modifies-cluster", Tone.STRONG)
+        next_command(
+            "", f"kvestigate node cordon {node} --i-understand-this-modifies-cluster", Tone.STRONG
+        )
         for node in health.to_cordon
     ]
     return blocks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvestigate.optimize.waste import Waste
-from kvestigate.render.blocks import Block, Cell, Field, Table, Tone, table, text
+from kvestigate.render.blocks import Block, Cell, Field, Table, Tone, next_command, table, text
 from kvestigate.render.human import counted
 from kvestigate.reports.cost import amount, cost_notes, headline, mib, money
 from kvestigate.snapshot.ledger.spending import Group
@@ -35,8 +35,8 @@ def waste_blocks(waste: Waste) -> Sequence[Block]:
         why = "reading metrics of pods is forbidden"
         blocks.append(text(f"requests of model servers: unknown ({why})", Tone.WARN))
     if idle and not all(group.idle_since for group in idle) and not waste.looks:
-        words = "since when GPUs are idle, a history knows:"
-        blocks.append(text(f"{words} kvestigate optimize watch --keep FILE", Tone.DIM))
+        words = "to see since when GPUs are idle, keep a history: "
+        blocks.append(next_command(words, "kvestigate optimize watch --keep FILE"))
     return blocks
 
 

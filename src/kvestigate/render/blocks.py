@@ -70,6 +70,12 @@ class Text(Struct, frozen=True):
     """One paragraph: a heading, a verdict, a note or any other text."""
 
     cell: Cell
+    command: str = ""
+    """A command to type next, behind the words of the cell."""
+
+    @property
+    def shown(self) -> Cell:
+        return Cell(self.cell.text + self.command, self.cell.tone) if self.command else self.cell
 
 
 Block = Table | Facts | Text
@@ -95,6 +101,30 @@ def table(rows: Iterable[T], *fields: Field[T], empty: str = "") -> Table:
 
 def text(words: str, tone: Tone = Tone.PLAIN) -> Text:
     return Text(Cell(words, tone))
+
+
+def next_command(words: str, command: str, tone: Tone = Tone.DIM) -> Text:
+    """A command to type next: `next: kvestigate optimize plan --live`."""
+    return Text(Cell(words, tone), command)
+
+
+_PROGRAMS = ("kvestigate", "kubectl")
+
+
+def aimed(command: str, flags: str) -> str:
+    """The command with the flags that say which cluster is meant, and as whom."""
+    program, _, rest = command.partition(" ")
+    return f"{program} {flags} {rest}" if flags and program in _PROGRAMS else command
+
+
+def all_aimed(blocks: Iterable[Block], flags: str) -> list[Block]:
+    """The blocks, with the flags in all commands to type next."""
+    return [
+        Text(block.cell, aimed(block.command, flags))
+        if isinstance(block, Text) and block.command
+        else block
+        for block in blocks
+    ]
 
 
 def as_cell(value: str | Cell) -> Cell:

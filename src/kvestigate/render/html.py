@@ -15,7 +15,7 @@ def to_html(blocks: Sequence[Block]) -> str:
 
 def _block(block: Block) -> str:
     if isinstance(block, Text):
-        return f'<p class="{_tone(block.cell)}">{_words(block.cell)}</p>'
+        return f'<p class="{_tone(block.shown)}">{_words(block.shown)}</p>'
     if isinstance(block, Facts):
         rows = (
             f"<tr><th>{escape(printable(name))}</th>{_cell(value)}</tr>"

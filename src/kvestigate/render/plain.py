@@ -17,7 +17,7 @@ def to_text(blocks: Sequence[Block], *, wide: bool = False) -> str:
 
 def _block(block: Block, *, wide: bool) -> str:
     if isinstance(block, Text):
-        return as_cell(block.cell).text
+        return as_cell(block.shown).text
     if isinstance(block, Facts):
         return _align([row for name, value in block.pairs for row in _fact(name, value)])
     return _table(block, wide=wide)

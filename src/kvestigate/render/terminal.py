@@ -46,7 +46,7 @@ def to_terminal(blocks: Sequence[Block], *, width: int, wide: bool = False) -> s
 
 def _lines(block: Block, width: int, *, wide: bool) -> Iterator[str]:
     if isinstance(block, Text):
-        cell = as_cell(block.cell)
+        cell = as_cell(block.shown)
         # Only the first line is coloured; the lines after it explain it.
         first, newline, rest = cell.text.partition("\n")
         yield f"{_coloured(first, cell.tone)}{newline}{rest}\n"

@@ -13,10 +13,6 @@ from kvestigate.reports.registry import find
 from kvestigate.reports.run import ReportNames, ReportResult
 from kvestigate.snapshot.gaps import Gap
 
-_PROGRAMS = ("kvestigate", "kubectl")
-_SHOWN = 10
-"""How many findings of one rule are shown."""
-
 
 def report_blocks(result: ReportResult) -> Sequence[Block]:
     within = [text(only(result.namespace), Tone.WARN)] if result.namespace else []
