@@ -24,6 +24,8 @@ LARGEST_ANSWER = 256 << 20
 """Bytes of an archive that is handed out as one value."""
 _LONGEST_LISTING = 8 << 20
 _SECONDS = 600.0
+_FARTHEST = (1 << 63) - 1
+"""The last byte that a file can have, and the largest number that a shell knows."""
 
 # Links inside stay links; only where the path itself leads has to be looked at.
 _RESOLVE = """\
@@ -83,6 +85,7 @@ async def fetch(context: Context, options: FetchOptions) -> Fetched:
     return Fetched(spec.name, spec.node, options.path, archive)
 
 
+# A file that a run replaces by a FIFO meanwhile is opened without waiting for somebody to write.
 # One line on what it is, then the part of the file or the list of what is in the directory.
 _PART_OF = (
     _RESOLVE
@@ -93,8 +96,10 @@ if [ -d "$path" ]; then
   find . -mindepth 1 -printf "$listing" | head -c "$most"
 else
   [ -f "$path" ] || refuse "is neither a file nor a directory"
-  echo "f $(stat -c %s -- "$path")"
-  tail -c +$((offset + 1)) -- "$path" | head -c "$limit"
+  size=$(stat -c %s -- "$path")
+  echo "f $size"
+  [ "$offset" -ge "$size" ] || dd if="$path" bs=64K skip="$offset" count="$limit" \
+    iflag=nonblock,skip_bytes,count_bytes status=none
 fi
 """
 )
@@ -108,7 +113,7 @@ async def _part(context: Context, options: FetchOptions, limit: int) -> Fetched:
         given = assigned(
             workspace=spec.path,
             wanted=options.path,
-            offset=str(options.offset),
+            offset=str(min(options.offset, _FARTHEST)),
             limit=str(limit),
             listing=LISTING,
             most=str(_LONGEST_LISTING),

@@ -193,6 +193,14 @@ async def edit(context: Context, options: EditOptions) -> Written:
             f"path: {path!r} has {size(whole)}, and {size(LARGEST_TEXT)} can be edited",
             hint="send the file as an archive, with workspace.sync",
         )
+    content, count = edited(before, options)
+    await _write(context, spec, path, content, "", hashlib.sha256(before).hexdigest())
+    return Written(spec.name, spec.node, path, len(content), context.apply, count)
+
+
+def edited(before: bytes, options: EditOptions) -> tuple[bytes, int]:
+    """What an edit makes of a file, and how often it has replaced the text. Pure."""
+    path = options.path
     old = options.old.encode("utf-8", "surrogateescape")
     count = before.count(old)
     if count == 0 or (count > 1 and not options.every):
@@ -203,11 +211,11 @@ async def edit(context: Context, options: EditOptions) -> Written:
             if count == 0
             else "add lines around it until it is there once, or set every",
         )
-    content = before.replace(old, options.new.encode("utf-8", "surrogateescape"))
-    if len(content) > LARGEST_TEXT:
+    new = options.new.encode("utf-8", "surrogateescape")
+    # Counted before it is made: every byte of a file replaced by the longest text is 64 GiB.
+    if len(before) + count * (len(new) - len(old)) > LARGEST_TEXT:
         raise RequestEntityTooLarge(f"path: {path!r} would have more than {size(LARGEST_TEXT)}")
-    await _write(context, spec, path, content, "", hashlib.sha256(before).hexdigest())
-    return Written(spec.name, spec.node, path, len(content), context.apply, count)
+    return before.replace(old, new), count
 
 
 async def _read(
@@ -230,16 +238,18 @@ async def _read(
     return content, fetched.size
 
 
-# Whole or not at all. A link in place of the file is replaced, not followed.
+# Whole or not at all. A link in place of the file is replaced, not followed. Runs may put a FIFO
+# in the way at any moment: nothing waits for its other end.
 _WRITE = """\
 path=./$1 mode=$2 before=$3
 refuse() { echo "path: $1 $2" >&2; exit 1; }
 [ ! -d "$path" ] || refuse "$1" "is a directory"
 written=$(mktemp ./.written-XXXXXXXX)
 trap 'rm -f -- "$written"' EXIT
-cat >"$written"
+dd of="$written" bs=64K iflag=fullblock oflag=nonblock,nofollow conv=notrunc status=none
 if [ -n "$before" ]; then
-  [ "$(sha256sum <"$path" | cut -c 1-64)" = "$before" ] || exit 45
+  now=$(dd if="$path" bs=64K iflag=nonblock status=none | sha256sum | cut -c 1-64)
+  [ "$now" = "$before" ] || exit 45
   mode=$(stat -c %a -- "$path")
 fi
 chmod "$mode" -- "$written"
