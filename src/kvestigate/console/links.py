@@ -1,4 +1,4 @@
-"""The addresses of pages. Pure.
+"""The addresses of pages, and the commands that show the same. Pure.
 
 The context is a parameter of every address, so a link can be sent to somebody with the same
 kubeconfig, and two tabs can show two clusters.
@@ -6,6 +6,7 @@ kubeconfig, and two tabs can show two clusters.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
@@ -37,3 +38,12 @@ class Links:
         """The page of an object; `resource` is any word for its type: `Deployment`, `po`."""
         parts = ("object", resource, namespace or CLUSTER_SCOPE, name, *([part] if part else []))
         return self.to(*parts, **parameters)
+
+    def command(self, program: str, *words: str, namespace: str = "") -> str:
+        """A command to paste into a shell: whoever named an object, a name stays one word.
+
+        Names of roles may have any characters, and a namespace may come with a link of anybody.
+        """
+        chosen = ["--context", self.context] if self.context else []
+        where = ["-n", namespace] if namespace else []
+        return shlex.join([program, *chosen, *where, *words])

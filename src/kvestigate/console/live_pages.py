@@ -68,7 +68,7 @@ class LivePages:
         visit = asked.visit
         return page(
             visit, "explore", "Explore", explore.shortcuts(visit), explore.kinds(visit, listed),
-            command=f"kubectl --context {visit.context} api-resources",
+            command=visit.links.command("kubectl", "api-resources"),
         )  # fmt: skip
 
     async def table(self, asked: Asked, kind: str) -> Html:
@@ -85,13 +85,14 @@ class LivePages:
         rows = explore.rows(visit, table, query, find(table, query), kept, now)
         if not synced:
             rows = element("div", notice(f"Reading {resource.plural}."), id="rows")
-        where = (
-            f" -n {query.namespace}" if query.namespace else " -A" if resource.namespaced else ""
+        everywhere = ["-A"] if resource.namespaced and not query.namespace else []
+        command = visit.links.command(
+            "kubectl", "get", resource.qualified, *everywhere, namespace=query.namespace
         )
         return page(
             visit, "explore", resource.kind, explore.shortcuts(visit, resource.qualified),
             explore.filter_form(visit, resource, query, namespaces(table), words), rows,
-            command=f"kubectl --context {visit.context} get {resource.qualified}{where}",
+            command=command,
             live=visit.links.to("events", "explore", resource.qualified), again=not synced,
         )  # fmt: skip
 

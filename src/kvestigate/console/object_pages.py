@@ -75,7 +75,7 @@ class ObjectPages:
             self._object_actions(asked.visit, place),
             tree,
             element("section", blocks(described), class_="described"),
-            objects.commands(place, asked.visit.context),
+            objects.commands(asked.visit, place),
         )
 
     async def _yaml(self, asked: Asked, cluster: Cluster, place: Place) -> Html:
@@ -168,11 +168,9 @@ def _event(name: str, text: str) -> bytes:
 
 def _object_command(visit: Visit, place: Place, part: str) -> str:
     """The same on the command line."""
-    verb = {"": "describe", "why": "why"}.get(part, "")
-    words = f"--context {visit.context} "
-    where = f" -n {place.namespace}" if place.namespace else ""
-    if verb:
-        return f"kvestigate {words}{verb} {place.resource.qualified} {place.name}{where}"
+    if verb := {"": "describe", "why": "why"}.get(part, ""):
+        return place.command(visit, "kvestigate", verb)
     if part == "logs":
-        return f"kvestigate {words}logs {_log_target(place)}{where} --all-containers"
-    return f"kubectl {words}get {place.resource.qualified} {place.name}{where} -o yaml"
+        words = ("logs", _log_target(place), "--all-containers")
+        return visit.links.command("kvestigate", *words, namespace=place.namespace)
+    return place.command(visit, "kubectl", "get", "-o", "yaml")

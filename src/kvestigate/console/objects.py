@@ -34,11 +34,11 @@ class Place:
             self.resource.qualified, self.namespace, self.name, part, **parameters
         )
 
-    @property
-    def kubectl(self) -> str:
-        """`deployment.apps/web -n shop`, as kubectl takes it."""
-        where = f" -n {self.namespace}" if self.namespace else ""
-        return f"{self.resource.qualified}/{self.name}{where}"
+    def command(self, visit: Visit, program: str, verb: str, *options: str) -> str:
+        """`kubectl --context demo -n shop get -o yaml deployments.apps web`"""
+        named = ("--", self.name) if self.name.startswith("-") else (self.name,)
+        words = (verb, *options, self.resource.qualified, *named)
+        return visit.links.command(program, *words, namespace=self.namespace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +102,13 @@ def yaml_of(place: Place, body: dict[str, Any]) -> Html:
     return element("pre", element("code", shown), class_="source", tabindex="0")
 
 
-def commands(place: Place, context: str) -> Html:
+def commands(visit: Visit, place: Place) -> Html:
     """The same on the command line."""
-    flag = f" --context {context}" if context else ""
-    where = f" -n {place.namespace}" if place.namespace else ""
-    words = place.resource.qualified
     return element(
         "section",
         element("h2", "On the command line"),
-        copyable(f"kvestigate{flag} describe {words} {place.name}{where}"),
-        copyable(f"kubectl{flag} get {words} {place.name}{where} -o yaml"),
+        copyable(place.command(visit, "kvestigate", "describe")),
+        copyable(place.command(visit, "kubectl", "get", "-o", "yaml")),
     )
 
 

@@ -6,6 +6,7 @@ binding are those of its role; a role that could not be read is not judged.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,7 +39,8 @@ def _bindings(cluster: Cluster) -> Iterator[tuple[Subject, RoleBinding]]:
 
 def _show(subject: Subject) -> str:
     where = f"-n {subject.namespace} " if subject.namespace else ""
-    return f"kubectl {where}describe {subject.kind.lower()} {subject.name}"
+    # Bindings and roles may be called anything, and people paste commands into shells.
+    return f"kubectl {where}describe {subject.kind.lower()}/{shlex.quote(subject.name)}"
 
 
 def _role(binding: RoleBinding) -> tuple[Listing[Any], str]:

@@ -7,6 +7,7 @@ the event `FailedCreate` of every kind of workload.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -170,7 +171,7 @@ def _quota(cluster: Cluster, namespace: str, match: re.Match[str]) -> _Cause:
         f"ResourceQuota {match[1]} is exceeded (requested: {match[2]}, used: {match[3]}, "
         f"limited: {match[4].rstrip('.')})",
         (Subject("ResourceQuota", match[1], namespace),),
-        f"kubectl -n {namespace} describe resourcequota {match[1]}",
+        f"kubectl -n {namespace} describe resourcequota/{shlex.quote(match[1])}",
     )
 
 
@@ -178,7 +179,7 @@ def _unspecified(cluster: Cluster, namespace: str, match: re.Match[str]) -> _Cau
     return _Cause(
         f"ResourceQuota {match[1]} limits {match[2]}, but the pod template does not set "
         f"{match[2]} for every container",
-        command=f"kubectl -n {namespace} describe resourcequota {match[1]}",
+        command=f"kubectl -n {namespace} describe resourcequota/{shlex.quote(match[1])}",
     )
 
 
@@ -264,7 +265,7 @@ def _policy(cluster: Cluster, namespace: str, match: re.Match[str]) -> _Cause:
     return _Cause(
         f"ValidatingAdmissionPolicy {match[1]} denies the pods",
         (Subject("ValidatingAdmissionPolicy", match[1]),),
-        f"kubectl describe validatingadmissionpolicy {match[1]}",
+        f"kubectl describe validatingadmissionpolicy/{shlex.quote(match[1])}",
     )
 
 

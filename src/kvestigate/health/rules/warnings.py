@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -64,7 +65,7 @@ def _fault(subject: Subject, event: Event) -> Fault:
         evidence=f"{by} warned {event.times} times{since(begun)}: {event.reason}: "
         f"{quoted(event.message)}",
         why="The controller tries again and again, and fails each time.",
-        command=f"kubectl {where}describe {subject.kind.lower()} {subject.name}",
+        command=f"kubectl {where}describe {subject.kind.lower()}/{shlex.quote(subject.name)}",
         since=begun,
         alike=event.reason,
     )
