@@ -189,3 +189,43 @@ def test_what_is_no_address_is_said(listen: str) -> None:
 
     with pytest.raises(UsageError, match="HOST:PORT"):
         bound(listen)
+
+
+@pytest.mark.parametrize(
+    "planted",
+    ['a={"x":1}', 'a="b', "a[b]=1", "x y", "a=b c", "path=/", "a=1, b", "a@b", "=", "",
+     "kvestigate-console-8080=evil", "kvestigate-console-8080=" + "x" * 2000],
+)  # fmt: skip
+async def test_cookies_of_other_ports_do_not_hide_ours(console: Console, planted: str) -> None:
+    """Every server of this machine can set cookies for us, of any form and of our name."""
+    visitor = await console.signed_in()
+    [(name, value)] = visitor.http.cookies.items()
+    for cookie in (f"{planted}; {name}={value}", f"{name}={value}; {planted}"):
+        async with console.browser(cookie=cookie) as browser:
+            assert (await browser.get("/operations")).status_code == 200
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+@pytest.mark.parametrize(
+    "path",
+    ["/object/pods/{}/x", "/object/pods/{}/x/yaml", "/object/pods/{}/x/logs",
+     "/object/pods/default/{}", "/object/pods/default/{}/why",
+     "/run/describe?run=1&kind=pods&name=x&namespace={}",
+     "/run/describe?run=1&kind=pods&name={}"],
+)  # fmt: skip
+async def test_no_name_leads_to_another_path_of_the_cluster(
+    visitor: Visitor, path: str, name: str
+) -> None:
+    """Proxies before an API server resolve dots, so none may be sent."""
+    encoded = name.replace(".", "%2e")
+    answer = await visitor.http.get(path.format(encoded))
+    assert answer.status_code in (200, 400)  # an operation that was refused has its page
+    assert "is not a valid name" in answer.text
+
+
+async def test_what_is_no_page_says_that_it_is_text(visitor: Visitor) -> None:
+    """A browser must not guess: messages of an API server are in these answers."""
+    for path in ("/events/explore/%3Cscript%3E", "/static/nope"):
+        answer = await visitor.http.get(path)
+        assert answer.status_code in (400, 404)
+        assert answer.headers["content-type"].startswith("text/plain")

@@ -16,7 +16,6 @@ other host: a text that somehow was not escaped would still do nothing.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, quote
 
@@ -52,6 +51,7 @@ HEADERS = (
     ("cache-control", "no-store"),
 )
 _SAFE = ("GET", "HEAD")
+_MOST_COOKIES = 16
 
 
 class Gate:
@@ -70,8 +70,8 @@ class Gate:
             return await _answer(send, *refusal)
         if request.path == SIGN_IN and request.method == "GET":
             return await self._sign_in(request, send)
-        session = request.cookie
-        if not self._sessions.knows(session):
+        session = next(filter(self._sessions.knows, request.cookies), None)
+        if session is None:
             return await _answer(send, *_stranger(request))
         scope["state"] = {"session": session, "form_token": form_token(session)}
         if request.method not in _SAFE:
@@ -172,12 +172,15 @@ class _Head:
         return f"kvestigate-console-{self._port}"
 
     @property
-    def cookie(self) -> str:
-        try:
-            found = SimpleCookie(self.header("cookie")).get(self.cookie_name)
-        except CookieError:
-            return ""
-        return found.value if found is not None else ""
+    def cookies(self) -> list[str]:
+        """Every value that has come under our name, at most a few.
+
+        Programs on other ports of this machine set cookies for us, too, of our name and of any
+        form. None of them may hide ours, so each is looked at by itself.
+        """
+        pairs = (pair.partition("=") for pair in self.header("cookie").split(";"))
+        found = [value.strip() for name, _, value in pairs if name.strip() == self.cookie_name]
+        return found[:_MOST_COOKIES]
 
 
 def _stranger(request: _Head) -> tuple[int, Html]:

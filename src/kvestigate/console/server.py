@@ -9,7 +9,7 @@ from typing import TypeVar
 from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse, StreamingResponse
 
 from kvestigate.aio.clock import Clock, WallClock
 from kvestigate.console import assets
@@ -94,11 +94,11 @@ class _Routes:
     def _events(self, path: str, chosen: Callable[[Request], Events]) -> None:
         async def answer(request: Request) -> Response:
             if self._streams.locked():
-                return Response("too many streams are open", status_code=503)
+                return PlainTextResponse("too many streams are open", status_code=503)
             try:
                 events = await chosen(request)(self._asked(request))
             except KvestigateError as error:
-                return Response(error.message, status_code=_status(error))
+                return PlainTextResponse(error.message, status_code=_status(error))
             return StreamingResponse(self._counted(events), media_type="text/event-stream")
 
         self.app.add_api_route(path, answer, methods=["GET"])
@@ -138,7 +138,7 @@ def _acting(pages: OperationPages, request: Request) -> Page:
 async def _static(name: str) -> Response:
     content = assets.contents().get(name)
     if content is None:
-        return Response("there is no such file", status_code=404)
+        return PlainTextResponse("there is no such file", status_code=404)
     return Response(content.body, media_type=content.type)
 
 

@@ -48,13 +48,20 @@ class Resource(Struct, frozen=True):
         """The URL path of the collection, an object, or its subresource."""
         parts = [f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"]
         if namespace and self.namespaced:
-            parts += ["namespaces", quote(namespace, safe="")]
+            parts += ["namespaces", _segment(namespace)]
         parts.append(self.plural)
         if name:
-            parts.append(quote(name, safe=""))
+            parts.append(_segment(name))
         if subresource:
             parts.append(subresource)
         return "/".join(parts)
+
+
+def _segment(name: str) -> str:
+    """A name as one part of a path. Proxies resolve `..`, and so would ask for something else."""
+    if name in (".", ".."):
+        raise UsageError(f"{name!r} is not a valid name", hint="names have letters and digits")
+    return quote(name, safe="")
 
 
 class Registry:
