@@ -257,6 +257,12 @@ class Context:
     progress: Any = None
     """Told how far the operation is while somebody waits: a function of a name, a count and the
     total where it is known, unless the operation says otherwise. None: nobody waits."""
+    redact: Callable[[str], str] = str
+    """What of a text of the cluster may be known to whoever asks: to the operator, all of it.
+
+    For operations that choose by such texts: the answer is redacted anyway, but what is chosen by
+    a secret gives it away.
+    """
 
     @cached_property
     def access(self) -> Access:

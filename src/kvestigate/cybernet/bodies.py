@@ -212,6 +212,10 @@ class Body:
         """The JSON as it came, with a mark in place of the file."""
         return bytes(self._text)
 
+    def discard(self) -> None:
+        """Blank out a text that was refused: another parser might make something of it."""
+        self._text = bytearray(b" ") * len(self._text)
+
     def filled(self, value: Any) -> Any:
         """The value with the file in place of its mark; Refused if it is too deep or too large."""
         self._values = 0

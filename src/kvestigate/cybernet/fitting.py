@@ -26,6 +26,8 @@ _MANY = 24
 """Names from which on a mapping is cut like a list."""
 _LEAST_BUDGET = 2_048
 _LONGEST_CURSOR = 400
+_MOST_FIELDS = 100
+"""Each is looked for in every item."""
 
 Path = tuple[str, ...]
 
@@ -51,6 +53,10 @@ def wish_of(given: Any, default: int | None, most: int) -> Wish:
         wish = msgspec.convert({} if given is None else given, Wish)
     except msgspec.ValidationError as error:
         raise ConstraintViolated(f"{PARAMETER}: {error}", PARAMETER) from None
+    if len(wish.fields) > _MOST_FIELDS:
+        raise ConstraintViolated(
+            f"{PARAMETER}.fields: {len(wish.fields)} are more than {_MOST_FIELDS}", PARAMETER
+        )
     _starts(wish.cursor)
     if wish.budget is None:
         return Wish(default, wish.cursor, wish.fields)
@@ -263,6 +269,12 @@ def _too_much(answer: Mapping[str, Any]) -> dict[str, Any]:
 def _starts(cursor: str) -> dict[Path, int]:
     """ConstraintViolated if a cursor is none of ours."""
     found: dict[Path, int] = {}
+    if len(cursor) > _LONGEST_CURSOR:
+        raise ConstraintViolated(
+            f"{PARAMETER}.cursor: is longer than {_LONGEST_CURSOR} characters",
+            PARAMETER,
+            hint="give _answer.cursor of the answer before",
+        )
     for part in filter(None, cursor.split(";")):
         path, _, number = part.rpartition("=")
         if not path or not (number.isascii() and number.isdecimal() and len(number) < 10):

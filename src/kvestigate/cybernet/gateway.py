@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ from kvestigate.cybernet.inquiries import (
     ledger_of,
     lift_left_cordons,
 )
+from kvestigate.cybernet.leaving import redacted_text
 from kvestigate.cybernet.narrowing import rules_of
 from kvestigate.cybernet.parameters import options_of, schema
 from kvestigate.cybernet.quotas import Holding, Usage, owner_of
@@ -66,6 +68,8 @@ DEADLINE = 900.0
 """Seconds that an operation may take."""
 MOST_AT_ONCE = 64
 """Requests that are being carried out; more are told to come back."""
+MOST_OF_ONE = 32
+"""The same, of one identity: what it keeps waiting leaves room for others."""
 MOST_FAILURES = 30
 """Requests without a known token from one address within a minute that are told why."""
 
@@ -130,6 +134,7 @@ class Gateway:
         self._audit = audit
         self._clock = clock
         self._running: set[asyncio.Task[Outcome]] = set()
+        self._turns: Counter[str] = Counter()
 
     def identify(self, authorization: Sequence[str]) -> str:
         """Who asks, by the values of `Authorization`; Unauthenticated if nobody known."""
@@ -261,9 +266,8 @@ class Gateway:
             refusal.retry_after = RETRY_SECONDS
             return Outcome(refusal=refusal)
         try:
-            if len(self._running) > MOST_AT_ONCE:
-                raise busy()
-            outcome = Outcome(await act(note))
+            async with self._turn(caller):
+                outcome = Outcome(await act(note))
         except KvestigateError as failure:
             outcome = Outcome(refusal=from_failure(failure))
         except asyncio.CancelledError:  # we are told to stop, and it took longer than we may wait
@@ -281,6 +285,17 @@ class Gateway:
         if outcome.result is not None:
             outcome.result.close()
         return Outcome(refusal=unrecorded)
+
+    @asynccontextmanager
+    async def _turn(self, caller: Caller) -> AsyncIterator[None]:
+        """Count what an identity has going on; Unavailable if that is too much."""
+        if len(self._running) > MOST_AT_ONCE or self._turns[caller.identity] >= MOST_OF_ONE:
+            raise busy()
+        self._turns[caller.identity] += 1
+        try:
+            yield
+        finally:
+            self._turns[caller.identity] -= 1
 
     async def _record(
         self, intent: Record, note: _Note, refusal: Refused | None, duration: float
@@ -404,7 +419,12 @@ class Gateway:
 
     async def _carried_out(self, operation: Operation[Any, Any], options: Any, owner: str) -> Any:
         context = Context(
-            lambda: self._access, apply=True, owner=owner, rules=self.space.runs, via=self._via
+            lambda: self._access,
+            apply=True,
+            owner=owner,
+            rules=self.space.runs,
+            via=self._via,
+            redact=redacted_text,
         )
         try:
             async with asyncio.timeout(DEADLINE):

@@ -186,6 +186,7 @@ async def _message(gateway: Gateway, mcp: McpFront, request: Request, body: Body
             await body.value()
         except Malformed as refusal:  # the protocol has its own answer to that
             await gateway.refuse(caller, "", refusal)
+            body.discard()
         return await mcp.answer(caller, request, body)
     except Refused as refusal:
         return _refusal(await _refused(gateway, request, refusal), allow="POST")

@@ -19,6 +19,9 @@ _FORMS = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)"
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
     r"|\bgh[pousr]_\w{20,}"
+    # A line of a key whose first line is elsewhere: logs are handed out line by line.
+    r"|(?<![\w+/=.:-])(?=[a-z0-9+/]{0,75}[A-Z])(?=[A-Z0-9+/]{0,75}[a-z])(?=[A-Za-z+/]{0,75}[0-9])"
+    r"[A-Za-z0-9+/]{64,76}(?![\w+/=.:-])"
 )
 # A look that costs a fifteenth of masking: few texts have any of this.
 _WORTH_A_LOOK = re.compile(

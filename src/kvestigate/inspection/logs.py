@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated
@@ -13,13 +13,13 @@ from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.client.logs import LogOptions
-from kvestigate.errors import KvestigateError, UsageError
+from kvestigate.errors import InputError, KvestigateError, UsageError
 from kvestigate.inspection.targets import pods_of
 from kvestigate.kube import durations
 from kvestigate.kube.containers import container_of
-from kvestigate.kube.patterns import check_pattern, compiled
+from kvestigate.kube.patterns import TooCostly, check_pattern, compiled
 from kvestigate.kube.views.pods import Pod
-from kvestigate.operation import Effect, Operation, param, touches_nothing, with_access
+from kvestigate.operation import Context, Effect, Operation, param, touches_nothing
 
 MOST_FOLLOWED = 64
 """Each followed container holds a connection."""
@@ -102,12 +102,14 @@ class Stream:
         sources: Sequence[LogSource],
         options: LogsOptions,
         unplaced: Sequence[str] = (),
+        redact: Callable[[str], str] = str,
     ) -> None:
         self.sources = tuple(sources)
         self.unplaced = tuple(unplaced)
         """Names of pods that are not scheduled and therefore have no logs."""
         self._api = api
         self._options = options
+        self._redact = redact
 
     async def __aiter__(self) -> AsyncGenerator[Line, None]:
         failure: KvestigateError | None = None
@@ -161,14 +163,25 @@ class Stream:
         )
         async with aclosing(self._api.logs(source.pod, wanted)) as lines:
             async for line in lines:
-                text = line.decode("utf-8", "replace")
-                if not options.grep or compiled(options.grep).matches(text):
+                text = self._redact(line.decode("utf-8", "replace"))
+                if not options.grep or _matches(options.grep, text):
                     yield Line(source, text)
 
 
+def _matches(pattern: str, text: str) -> bool:
+    try:
+        return compiled(pattern).matches(text)
+    except TooCostly as error:
+        raise InputError(
+            str(error), where="grep", hint="write a simpler one, or give tail alone"
+        ) from None
+
+
 @asynccontextmanager
-async def streaming(access: Access, options: LogsOptions) -> AsyncIterator[Stream]:
-    """The log stream of the containers that `options` select."""
+async def streaming(
+    access: Access, options: LogsOptions, redact: Callable[[str], str] = str
+) -> AsyncIterator[Stream]:
+    """The log stream of the containers that `options` select; lines are chosen once redacted."""
     async with connect(access) as api:
         pods = await pods_of(api, options.target)
         sources = [source for pod in pods for source in _sources(pod, options)]
@@ -179,14 +192,14 @@ async def streaming(access: Access, options: LogsOptions) -> AsyncIterator[Strea
                 hint="follow one pod, or omit --follow",
             )
         unplaced = [pod.metadata.name for pod in pods if not pod.spec.node_name]
-        yield Stream(api, sources, options, unplaced)
+        yield Stream(api, sources, options, unplaced, redact)
 
 
-async def collect(access: Access, options: LogsOptions) -> Logs:
+async def collect(context: Context, options: LogsOptions) -> Logs:
     """All lines at once; use `streaming` to follow."""
     if options.follow:
         raise UsageError("follow: a followed log has no end and cannot be returned as a whole")
-    async with streaming(access, options) as stream:
+    async with streaming(context.access, options, context.redact) as stream:
         return Logs(tuple([line async for line in stream]))
 
 
@@ -213,5 +226,5 @@ LOGS: Operation[LogsOptions, Logs] = Operation(
     effect=Effect.READ,
     touches=touches_nothing,
     for_agents=True,
-    handler=with_access(collect),
+    handler=collect,
 )
