@@ -1,4 +1,4 @@
-"""Commands to copy: whatever a tenant or a link says, what is pasted into a shell is one command."""
+"""Commands to copy: whatever a tenant or a link says, a shell sees one command in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of MCP, and wishes about answers, that are meant to pass something by or to hold it up."""
+"""Messages of MCP, and wishes about answers, that would pass something by or hold it up."""
 
 from __future__ import annotations
 
