@@ -13,7 +13,7 @@ import msgspec
 
 from kvestigate.cybernet.bodies import NOTHING, Answer, Body
 from kvestigate.cybernet.gateway import Caller, Gateway
-from kvestigate.cybernet.info import info_of
+from kvestigate.cybernet.info import Offer, info_of, offers_of
 from kvestigate.cybernet.refusals import (
     Malformed,
     NoSuchThing,
@@ -45,7 +45,7 @@ _JSON = ("content-type", "application/json")
 
 def handler(gateway: Gateway) -> Callable[[Request], Awaitable[Response]]:
     """What answers the requests of agents."""
-    mcp = _mcp_front(gateway)
+    mcp, offers = _mcp_front(gateway), offers_of(gateway)
 
     async def handle(request: Request) -> Response:
         body = request.sink
@@ -53,6 +53,8 @@ def handler(gateway: Gateway) -> Callable[[Request], Awaitable[Response]]:
             body = Body(gateway.room)
             body.write(request.body)
         try:
+            if request.path == "/info":
+                return await _info(gateway, offers, request)
             return await _answer(gateway, mcp, request, body)
         finally:
             body.close()
@@ -70,8 +72,6 @@ def _mcp_front(gateway: Gateway) -> McpFront | None:
 
 
 async def _answer(gateway: Gateway, mcp: McpFront | None, request: Request, body: Body) -> Response:
-    if request.path == "/info":
-        return await _info(gateway, request)
     if request.path.startswith(OPERATIONS):
         return await _operation(gateway, request, body)
     if request.path == MCP and mcp is not None:
@@ -143,11 +143,11 @@ def _sink_of(gateway: Gateway, headers: Headers) -> Body | None:
     return Body(gateway.room) if _identity(gateway, headers) else None
 
 
-async def _info(gateway: Gateway, request: Request) -> Response:
+async def _info(gateway: Gateway, offers: tuple[Offer, ...], request: Request) -> Response:
     if request.method not in ("GET", "HEAD"):
         wrong = WrongMethod(f"{request.method}: /info is only read", "route")
         return _refusal(await _refused(gateway, request, wrong), allow="GET, HEAD")
-    return Response(200, [_JSON, _PRIVATE], msgspec.json.encode(info_of(gateway)))
+    return Response(200, [_JSON, _PRIVATE], msgspec.json.encode(info_of(gateway, offers)))
 
 
 _PRIVATE = ("cache-control", "no-store")

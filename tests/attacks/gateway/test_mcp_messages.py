@@ -152,3 +152,17 @@ def test_digests_and_names_are_no_lines_of_keys() -> None:
     digest = "0123456789abcdef" * 4
     for text in (digest, f"sha256:{digest}", "a" * 70, f"registry.example/x/Y1{'z' * 60}:v1"):
         assert redacted_text(text) == text
+
+
+async def test_schemas_are_not_made_for_whoever_asks(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take 30 to 100 ms of the loop, and `/info` is for strangers, too."""
+    assert (await post(front, ask("tools/list"))).status_code == 200
+
+    def made(*_: Any) -> Any:
+        raise AssertionError("a schema is made again")
+
+    monkeypatch.setattr("kvestigate.cybernet.gateway.schema", made)
+    assert (await front.http.get("/info")).status_code == 200
+    assert '"tools"' in (await post(front, ask("tools/list"))).text
