@@ -12,6 +12,7 @@ from kvestigate import catalog
 from kvestigate.console import forms
 from kvestigate.console.object_pages import LINKED
 from kvestigate.operation import Effect
+from kvestigate.optimize.waste import WasteOptions
 from tests.bed import Bed
 from tests.console.conftest import Consoles, Visitor
 from tests.console.test_markup import HOSTILE
@@ -173,3 +174,23 @@ def test_no_form_reaches_files_of_this_machine() -> None:
     for name in ("exec", "fanout.exec", "fanout.push", "kubeconfig.convert", "kubeconfig.analyze",
                  "debug.api", "app.up", "workspace.sync", "deploy", "audit.diff"):  # fmt: skip
         assert name not in offered, name
+
+
+@pytest.mark.parametrize("file", ["/dev/zero", "gpus.jsonl"])
+async def test_no_link_has_the_console_read_files(visitor: Visitor, file: str) -> None:
+    """A link of another site is followed, and what reads runs at once."""
+    page = await visitor.get("/run/optimize.waste", run="1", history=file)
+    assert "history: there is no such field" in page
+    options = WasteOptions(history=file)
+    assert catalog.operation("optimize.waste").touches(options).files == (file,)
+
+
+def test_no_field_of_a_form_is_a_file_on_the_command_line() -> None:
+    fields = [
+        (name, field.name, param.metavar)
+        for name in catalog.CATALOG
+        if forms.offered(catalog.operation(name), allow_writes=True)
+        for field, param in forms.all_fields(catalog.operation(name))
+    ]
+    assert ("workspace.status", "root", "DIR") in fields  # of the hosts, not of this machine
+    assert [field for field in fields if field[2] in ("FILE", "PATH")] == []

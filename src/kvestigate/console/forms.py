@@ -20,6 +20,8 @@ Values = Mapping[str, Sequence[str]]
 
 _GROUPS_OF_OPERATORS = ("fleet", "jobs", "optimize", "plane", "volumes")
 """Operations that agents may not have and operators have pages for."""
+_FILES = ("FILE", "PATH")
+"""What the command line calls a file of this machine."""
 _ACT_AT_ONCE = ("jobs", "volumes")
 """Groups whose writes need no flag on the command line; here they need `--allow-writes`."""
 
@@ -93,6 +95,8 @@ def _is_path(field: inspect.Field) -> bool:
 
 def _is_from_files(field: inspect.Field, param: Param) -> bool:
     """Whether the value is read from files that are named, or is a list of documents."""
+    if param.metavar in _FILES:
+        return True
     several = isinstance(inputs.bare(field.type), inspect.VarTupleType | inspect.ListType)
     if not inputs.is_document(field.type) or _is_listed(field, param):
         return False

@@ -208,7 +208,7 @@ WASTE: Operation[WasteOptions, Waste] = Operation(
     input=WasteOptions,
     output=Waste,
     effect=Effect.READ,
-    touches=touches_nothing,
+    touches=lambda options: Touched(files=(options.history,) if options.history else ()),
     handler=_waste,
     counts=True,
     json_file=True,
