@@ -75,7 +75,8 @@ async def test_one_identity_cannot_keep_all_others_waiting(
         touches=touches_nothing, handler=wait, for_agents=True,
     )  # fmt: skip
     space = read_cyberspace(changed("operations.allow", ["act"], document))
-    async with fronted_by(Loaded(space, {"act": operation}), access) as front:
+    loaded = Loaded(space, {"act": operation})
+    async with fronted_by(loaded, access) as front, asyncio.timeout(PATIENCE):
         slow = [
             asyncio.ensure_future(front.call("act", {"number": "slow"}))
             for _ in range(MOST_AT_ONCE)
@@ -94,6 +95,7 @@ async def test_one_identity_cannot_keep_all_others_waiting(
         assert again.status_code == 200
 
 
+PATIENCE = 30.0
 KEY_LINE = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
 LOG = f"started\npassword=hunter2\n-----BEGIN PRIVATE KEY-----\n{KEY_LINE}\n{'a' * 300_000}\n"
 
