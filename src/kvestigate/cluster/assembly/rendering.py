@@ -49,7 +49,10 @@ def demonstration_blocks(seen: Demonstration) -> Sequence[Block]:
     ready = sum(node.ready for node in seen.nodes)
     runtimes = ", ".join(dict.fromkeys(node.runtime for node in seen.nodes))
     return [
-        text(f"{ready}/{len(seen.nodes)} nodes ready on {runtimes}, {seen.pods} pods of the fleet running"),
+        text(
+            f"{ready}/{len(seen.nodes)} nodes ready on {runtimes}, "
+            f"{seen.pods} pods of the fleet running"
+        ),
         text(
             f"a job asked nvidia-smi on every node in {seen.seconds:.1f} s, "
             f"first line after {seen.first_line_seconds:.2f} s",
