@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from kvestigate.errors import UsageError
 from kvestigate.render.encode import to_json
 from kvestigate.render.plain import to_text
 from kvestigate.reports.model import Report
+from kvestigate.reports.operations import RUN
 from kvestigate.reports.registry import REPORTS, find
 from kvestigate.snapshot import listings
 from tests.health.snapshots import named, snapshot
@@ -43,6 +46,13 @@ def test_a_mistyped_report_is_named(word: str, hint: str) -> None:
     with pytest.raises(UsageError, match=f"no report '{word}'") as raised:
         find(word)
     assert hint in (raised.value.hint or "")
+
+
+def test_every_report_is_named_where_reports_are_listed() -> None:
+    names = [report.name for report in REPORTS]
+    assert re.findall(r"[a-z]+", RUN.summary.partition(":")[2]) == [*names[:-1], "or", names[-1]]
+    glossary = Path(__file__).parents[2] / "docs" / "glossary.md"
+    assert f"| one view of a snapshot: {', '.join(names)} |" in glossary.read_text(encoding="utf-8")
 
 
 def test_nodes_add_up() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kvestigate.errors import EXIT_DENIED, EXIT_OK
 from kvestigate.operation import Context, Effect, Operation, touches_nothing, with_progress
-from kvestigate.reports.registry import find
+from kvestigate.reports.registry import REPORTS, find
 from kvestigate.reports.rendering import names_blocks, report_blocks
 from kvestigate.reports.run import (
     ListOptions,
@@ -28,6 +30,11 @@ def _denied(result: ReportResult) -> int:
     return EXIT_DENIED if nothing and denied else EXIT_OK
 
 
+def _any_of(words: Sequence[str]) -> str:
+    """`a, b or c`"""
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
 LIST: Operation[ListOptions, ReportNames] = Operation(
     name="report.list",
     summary="List the reports.",
@@ -42,7 +49,7 @@ LIST: Operation[ListOptions, ReportNames] = Operation(
 )
 RUN: Operation[RunOptions, ReportResult] = Operation(
     name="report.run",
-    summary="Run one report: nodes, metrics, gpu, workloads, network or storage.",
+    summary=f"Run one report: {_any_of([report.name for report in REPORTS])}.",
     examples=(
         "kvestigate report run nodes",
         "kvestigate report run gpu --json gpu-now.json",
