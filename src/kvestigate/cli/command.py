@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 _NEGATIVE = re.compile(r"-[0-9]+(?:\.[0-9]+)?")
 R = TypeVar("R")
+
+
+@contextmanager
+def mistakes_of(ctx: click.Context) -> Iterator[None]:
+    """A mistake in here is one of this command. Click's parser does not say so of all of them."""
+    try:
+        yield
+    except click.UsageError as error:
+        error.ctx = error.ctx or ctx
+        raise
 
 
 class Command(click.Command):
@@ -50,7 +61,8 @@ class Command(click.Command):
         # To Click -1 is an option, and unknown. It is a number, and refused as one if it is wrong.
         if any(_NEGATIVE.fullmatch(word) for word in args):
             ctx.ignore_unknown_options = True
-        return super().parse_args(ctx, args)
+        with mistakes_of(ctx):
+            return super().parse_args(ctx, args)
 
     @cached_property
     def _flags(self) -> Sequence[click.Option]:

@@ -17,6 +17,7 @@ from kvestigate import catalog
 from kvestigate.cli.command import (
     Command,
     add_global_parameters,
+    mistakes_of,
     run_of,
     shown_examples,
     write_examples,
@@ -41,6 +42,10 @@ class Group(click.Group):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         add_global_parameters(self)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with mistakes_of(ctx):
+            return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_options(self, ctx, formatter)
