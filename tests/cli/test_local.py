@@ -145,7 +145,7 @@ def test_a_cluster_is_made_from_a_scenario(invoke: Invoke, home: Path) -> None:
         (("up", "--scenario", "nope"), 2, 'scenario "nope" does not exist'),
         (("up", "--scenario", "big", "--nodes", "3"), 2, "leave out --nodes"),
         (("scenario", "show", "./none.yaml"), 2, "./none.yaml: cannot be read"),
-        (("down", "--name", "nobody"), 2, 'error: cluster "nobody" does not exist'),
+        (("down", "--name", "nobody"), 5, 'error: cluster "nobody" does not exist'),
         (
             ("up", "--name", "Not_A_Name"),
             2,

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import msgspec
 
-from kvestigate.errors import InputError, UsageError
+from kvestigate.errors import InputError, NotFound, UsageError
 from kvestigate.files import private_directory, private_file, replace_file
 from kvestigate.kube.names import label_problems
 
@@ -107,7 +107,7 @@ class ClusterDirectory:
             return msgspec.json.decode(path.read_bytes(), type=Record)
         except FileNotFoundError:
             names = ", ".join(cluster.name for cluster in known(self.path.parent))
-            raise UsageError(
+            raise NotFound(
                 f'cluster "{self.name}" does not exist',
                 hint=f"choose an existing cluster with --name: {names}"
                 if names
