@@ -85,3 +85,10 @@ def test_links_lead_somewhere() -> None:
         for target in LINK.findall(page.read_text(encoding="utf-8"))
         if "://" not in target and not (page.parent / target).exists()
     ] == []
+
+
+def test_the_index_leads_to_every_page() -> None:
+    docs = ROOT / "docs"
+    linked = set(LINK.findall((docs / "index.md").read_text(encoding="utf-8")))
+    pages = {page.name for page in docs.glob("*.md")} - {"index.md"}
+    assert pages - linked == set()
