@@ -171,6 +171,24 @@ def test_what_does_not_fit_beside_is_shown_below_its_row() -> None:
     ]
 
 
+def test_columns_that_cannot_be_folded_further_are_shown_below() -> None:
+    """Words of `95.6 GiB` would fit, but no column is folded to less than 8."""
+    titles = ("node", "model", "count", "memory", "driver")
+    row = ("node-01", MODEL, "8", "95.6 GiB", "580.95.05")
+    shown = uncolored(to_terminal([Table(tuple(map(Column, titles)), [row])], width=80))
+    assert shown.splitlines()[1:] == [
+        f"node-01  {MODEL}  8      95.6 GiB",
+        "    driver: 580.95.05",
+    ]
+
+
+@given(st.lists(st.lists(st.text("ab ", max_size=14), min_size=9, max_size=9), max_size=4))
+def test_80_columns_are_enough_for_many_short_columns(rows: list[list[str]]) -> None:
+    columns = tuple(Column(f"title {number}") for number in range(9))
+    shown = uncolored(to_terminal([Table(columns, rows)], width=80))
+    assert max(map(len, shown.splitlines()), default=0) <= 80
+
+
 NAMES = st.text("abc-./", min_size=1, max_size=40)
 
 

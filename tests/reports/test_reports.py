@@ -12,6 +12,7 @@ import pytest
 from kvestigate.errors import UsageError
 from kvestigate.render.encode import to_json
 from kvestigate.render.plain import to_text
+from kvestigate.render.terminal import to_terminal
 from kvestigate.reports.model import Report
 from kvestigate.reports.operations import RUN
 from kvestigate.reports.registry import REPORTS, find
@@ -53,6 +54,19 @@ def test_every_report_is_named_where_reports_are_listed() -> None:
     assert re.findall(r"[a-z]+", RUN.summary.partition(":")[2]) == [*names[:-1], "or", names[-1]]
     glossary = Path(__file__).parents[2] / "docs" / "glossary.md"
     assert f"| one view of a snapshot: {', '.join(names)} |" in glossary.read_text(encoding="utf-8")
+
+
+def test_the_longest_model_leaves_room_for_the_driver_in_80_columns() -> None:
+    labels = {
+        "nvidia.com/gpu.product": "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition",
+        "nvidia.com/gpu.memory": "97887",
+        "nvidia.com/cuda.driver-version.full": "580.95.05",
+    }
+    report = find("gpu")
+    seen = snapshot({listings.NODES: [node("node-01", labels=labels, gpu="8")]})
+    shown = to_terminal(report.render(report.collect(seen)), width=80)
+    [line] = [line for line in shown.splitlines() if line.startswith("node-01")]
+    assert (len(line), line.split()[2:]) == (80, ["8", "95.6", "GiB", "580.95.05"])
 
 
 def test_nodes_add_up() -> None:

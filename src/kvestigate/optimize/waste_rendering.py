@@ -45,8 +45,11 @@ def _idle(waste: Waste, groups: Sequence[Group]) -> Table:
     return table(
         groups,
         Field(spending.by, lambda row: row.name),
-        Field("idle GPUs", lambda row: amount(row.idle.gpus), number=True),
-        Field("of", lambda row: amount(row.held.gpus), number=True),
+        Field(
+            "idle GPUs",
+            lambda row: f"{amount(row.idle.gpus)} of {amount(row.held.gpus)}",
+            number=True,
+        ),
         Field("memory", lambda row: mib(row.memory_mib), number=True),
         Field("held since", lambda row: f"{row.since:%Y-%m-%d %H:%M}" if row.since else "unknown"),
         Field("idle since", _idle_since),

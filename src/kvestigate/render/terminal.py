@@ -88,12 +88,12 @@ def _table(table: Table, width: int, *, wide: bool) -> Iterator[str]:
 
 
 def _beside(least: Sequence[int], natural: Sequence[int], width: int) -> int:
-    """How many columns stand beside each other; all, if their words fit into the width."""
+    """How many columns stand beside each other; all, if `fitted` can fold them to the width."""
     if sum(natural) + len(_GAP) * (len(natural) - 1) <= width:
         return len(natural)
     used = 0
-    for number, words in enumerate(least):
-        used += words + (len(_GAP) if number else 0)
+    for number, (words, wanted) in enumerate(zip(least, natural, strict=True)):
+        used += max(words, min(wanted, _NARROWEST)) + (len(_GAP) if number else 0)
         if used > width:
             return max(number, 1)
     return len(least)

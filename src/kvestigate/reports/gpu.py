@@ -155,7 +155,7 @@ def _nodes(nodes: Sequence[NodeGpus]) -> Table:
         nodes,
         Field("node", lambda row: row.node or "(no node)"),
         Field("model", lambda row: row.model or row.vendor),
-        Field("count", lambda row: or_unknown(row.count), number=True),
+        Field("GPUs", lambda row: or_unknown(row.count), number=True),
         Field("memory", _memory, number=True),
         Field("driver", lambda row: row.driver or "-"),
         Field("cuda", lambda row: row.cuda or "-"),
