@@ -80,10 +80,12 @@ async def check(
     async with connect(access) as api:
         snapshot = await take(api, NEEDS, progress)
         book = snapshot.derived(ledger)
-        if book.nodes is None:
+        if book.nodes is None or not (book.nodes or book.slices_known):
+            gap = snapshot.missing((listings.NODES, listings.DEVICE_SLICES))[0]
+            needed = f"{gap.verb} {gap.resource}"
             raise Forbidden(
-                "which nodes have GPUs is unknown: listing nodes is forbidden",
-                hint="use a user that may list nodes",
+                f"which nodes have GPUs is unknown: cannot {needed}: {gap.message}",
+                hint=f"use a user that may {needed}",
             )
         names = [node.node for node in book.nodes if node.node]
         readings = snapshot.listed.get(listings.GPU_READINGS, ())
@@ -184,7 +186,9 @@ def health_blocks(health: GpuHealth) -> Sequence[Block]:
     broken = sum(gpu.broken for gpu in health.sick)
     if health.sick:
         blocks.append(text(f"{len(health.sick)} of {asked} are sick, {broken} must not be used"))
-    elif health.checked or not health.nodes:
+    elif not health.nodes:
+        blocks.append(text("no node has GPUs"))
+    elif health.checked:
         blocks.append(text(f"no problems found on {asked}", Tone.GOOD))
     if health.to_cordon:
         blocks.append(text("keep new pods away from the broken GPUs:"))
