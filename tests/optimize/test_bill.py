@@ -31,6 +31,14 @@ def test_the_money_of_each_activity() -> None:
     assert found.power == pytest.approx(0.4 * 730.5 * 0.25 * 1.2)
 
 
+def test_a_bill_is_in_cents_and_rounded_once() -> None:
+    """One GPU costs 1818.945 a month, its power 2.1915."""
+    prices = Prices({"H100": GpuPrice(2.49)}, power=PowerPrice(0.01, 1.0))
+    readings = [reading(index, 0, 9) for index in range(3)]
+    found = bill([node_window(node("a", (3,)), [readings], 0.05)], {"a": "NVIDIA-H100"}, prices)
+    assert (found.total.month, found.idle.month, found.power) == (5456.84, 5456.84, 2.19)
+
+
 def test_a_model_without_a_price_is_named() -> None:
     found = bill([node_window(node("a"), [[reading(0, 0, 9)]], 0.05)], {"a": "X1"}, PRICES)
     assert (found.total.gpus, found.total.month, found.unpriced) == (1, 0, ("X1",))

@@ -92,6 +92,22 @@ def test_idle_money_by_group(by: str, idle: dict[str, float]) -> None:
     assert sum(it.held.month for it in groups) == pytest.approx(spent(by).allocated.month)
 
 
+def test_money_is_in_cents_and_rounded_once() -> None:
+    """One H100 costs 1818.945 a month: 8 of them must not gain or lose half a cent each."""
+    objects = {
+        listings.NODES: [node("a", labels=H100, gpu="8")],
+        listings.PODS: [on(f"p{number}", "ml", "a", gpu="1") for number in range(8)],
+    }
+    seen = snapshot(objects)
+    prices = Prices({"H100": GpuPrice(2.49)})
+    result = spending(seen.derived(ledger), seen.derived(held), prices, "workload")
+    assert (result.total.month, result.allocated.month) == (14551.56, 14551.56)
+    assert (result.unallocated.gpus, result.unallocated.month) == (0, 0)
+    assert {round(group.held.month, 2) for group in result.groups} == {
+        group.held.month for group in result.groups
+    }
+
+
 def test_a_pod_is_idle_only_if_all_its_gpus_are_known_to_be() -> None:
     seen = snapshot(cluster())
     states = {it.pod: it.idle for it in seen.derived(held)}

@@ -29,7 +29,7 @@ class Bill:
     @property
     def idle(self) -> Spend:
         kinds = ("idle", "reserved-idle")
-        return sum((self.by_activity.get(kind, NOTHING) for kind in kinds), NOTHING)
+        return sum((self.by_activity.get(kind, NOTHING) for kind in kinds), NOTHING).in_cents()
 
 
 def bill(nodes: Sequence[NodeWindow], models: Mapping[str, str], prices: Prices) -> Bill:
@@ -46,8 +46,8 @@ def bill(nodes: Sequence[NodeWindow], models: Mapping[str, str], prices: Prices)
     return Bill(
         prices=prices.source,
         currency=prices.currency,
-        total=sum(by_activity.values(), NOTHING),
-        by_activity=by_activity,
-        power=prices.power_hourly(watts) * HOURS_A_MONTH,
+        total=sum(by_activity.values(), NOTHING).in_cents(),
+        by_activity={name: spend.in_cents() for name, spend in by_activity.items()},
+        power=round(prices.power_hourly(watts) * HOURS_A_MONTH, 2),
         unpriced=tuple(sorted(model for model in present if prices.hourly(model) is None)),
     )

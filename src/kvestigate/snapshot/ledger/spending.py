@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from kvestigate.snapshot.ledger.holdings import Holding
@@ -24,6 +24,10 @@ class Spend:
 
     def __add__(self, other: Spend) -> Spend:
         return Spend(self.gpus + other.gpus, self.month + other.month)
+
+    def in_cents(self) -> Spend:
+        """For results only: sums are made of exact amounts, or each part adds half a cent."""
+        return Spend(self.gpus, round(self.month, 2))
 
 
 NOTHING = Spend()
@@ -87,7 +91,6 @@ def spending(book: Ledger, held: Iterable[Holding], prices: Prices, by: str = WO
         members.setdefault(name_of(holding), []).append(holding)
     rates = _Rates(prices)
     groups = [_group(name, own, rates) for name, own in members.items()]
-    groups.sort(key=lambda group: (-group.idle.month, -group.held.month, group.name))
     total, unpriced, unknown = _fleet(book, rates)
     unknown += [f"pod {one.namespace}/{one.pod}" for one in held if one.gpus is None]
     allocated = sum((group.held for group in groups), NOTHING)
@@ -95,17 +98,30 @@ def spending(book: Ledger, held: Iterable[Holding], prices: Prices, by: str = WO
         prices=prices.source,
         currency=prices.currency,
         by=by,
-        total=total,
-        allocated=allocated,
-        idle=sum((group.idle for group in groups), NOTHING),
-        unmeasured=sum((group.unmeasured for group in groups), NOTHING),
+        total=total.in_cents(),
+        allocated=allocated.in_cents(),
+        idle=sum((group.idle for group in groups), NOTHING).in_cents(),
+        unmeasured=sum((group.unmeasured for group in groups), NOTHING).in_cents(),
         unallocated=Spend(
             max(total.gpus - allocated.gpus, 0.0), max(total.month - allocated.month, 0.0)
-        ),
-        groups=tuple(groups),
+        ).in_cents(),
+        groups=tuple(sorted(map(_in_cents, groups), key=_most_expensive_idle)),
         unpriced=unpriced,
         unknown=tuple(unknown),
     )
+
+
+def _in_cents(group: Group) -> Group:
+    return replace(
+        group,
+        held=group.held.in_cents(),
+        idle=group.idle.in_cents(),
+        unmeasured=group.unmeasured.in_cents(),
+    )
+
+
+def _most_expensive_idle(group: Group) -> tuple[float, float, str]:
+    return -group.idle.month, -group.held.month, group.name
 
 
 def spend_of(gpus: float, hourly: float | None) -> Spend:
