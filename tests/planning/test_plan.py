@@ -10,11 +10,13 @@ import pytest
 
 from kvestigate.errors import InputError, UsageError
 from kvestigate.planning.nodes import broken_gpus
-from kvestigate.planning.plan import Plan, PlanOptions, demand_of, solved
+from kvestigate.planning.plan import Plan, PlanOptions, claimable_note, demand_of, solved
 from kvestigate.planning.rendering import plan_blocks
 from kvestigate.render.plain import to_text
+from kvestigate.snapshot import listings
 from kvestigate.snapshot.exporters import GpuReading
 from kvestigate.snapshot.sickness import Sensors
+from tests.health.snapshots import snapshot
 from tests.snapshot.objects import Object, as_node, as_pod, container, node, pod
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -40,6 +42,43 @@ def planned(nodes: list[Object], pods: list[Object] | None = None, **options: An
 
 def placements(plan: Plan) -> dict[str, dict[str, int]]:
     return {it.strategy: it.placement for it in plan.proposals}
+
+
+def offering(node: str, kind: str, count: int) -> Object:
+    """A ResourceSlice."""
+    devices = [
+        {"name": f"{kind}-{at}", "attributes": {"type": {"string": kind}}} for at in range(count)
+    ]
+    spec = {"driver": "gpu.nvidia.com", "pool": {"name": f"{node}-{kind}"}, "nodeName": node}
+    return {"metadata": {"name": f"{node}-{kind}"}, "spec": {**spec, "devices": devices}}
+
+
+@pytest.mark.parametrize(
+    ("slices", "said"),
+    [
+        ([], ""),
+        ([offering("a", "gpu", 1)], "1 GPU is offered to ResourceClaims instead"),
+        (
+            [offering("a", "gpu", 4), offering("b", "mig", 6)],
+            "4 GPUs and 6 partitions are offered to ResourceClaims instead",
+        ),
+        (None, "how many are offered to ResourceClaims is unknown: cannot list resourceslices"),
+    ],
+)
+def test_gpus_that_only_claims_get_are_named_where_gpus_do_not_fit(
+    slices: list[Object] | None, said: str
+) -> None:
+    given = {} if slices is None else {listings.DEVICE_SLICES: slices}
+    denied = (listings.DEVICE_SLICES,) if slices is None else ()
+    note = claimable_note(snapshot(given, denied=denied))
+    assert said in note
+    assert bool(note) == bool(said)
+    for gpus, shown in ((9, bool(said)), (1, False)):
+        demand = demand_of(PlanOptions(gpu=gpus), "default")
+        nodes = [as_node(gpu_node("a"))]
+        plan = solved(demand, nodes, [], when=NOW, server="test", elsewhere=note)
+        assert ("only GPUs of device plugins count" in to_text(plan_blocks(plan))) == shown
+        assert plan.notes == ((note,) if shown else ())
 
 
 @pytest.mark.parametrize(("option", "written"), [("cpu", "many"), ("memory", "12Q")])

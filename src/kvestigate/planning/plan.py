@@ -34,15 +34,20 @@ from kvestigate.planning.nodes import (
 from kvestigate.planning.rules import preferences, rules_of
 from kvestigate.planning.solve import most, place
 from kvestigate.planning.strategies import NAMES, STRATEGIES
-from kvestigate.snapshot import scheduling
+from kvestigate.render.human import counted
+from kvestigate.snapshot import listings, scheduling
+from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.exporters import GpuExporters
 from kvestigate.snapshot.gpus import MIG_PREFIX, vendor_of
+from kvestigate.snapshot.ledger.claimable import counts, gpus_of
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.scheduling import CLAIMS, CLASSES, NODES, PODS, VOLUMES
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.plan/v1"
 _MIB = 1024 * 1024
 _PROFILE = re.compile(r"[0-9]+g\.[0-9]+gb(?:\+[a-z.]+)?")
+_PLUGINS_ONLY = "only GPUs of device plugins count"
 _UNKNOWN_HEALTH = "whether GPUs are broken is unknown: reading the GPU exporters is forbidden"
 
 
@@ -124,7 +129,7 @@ class Plan:
     """Why not all replicas fit; empty if they do."""
     ways_out: tuple[str, ...]
     notes: tuple[str, ...]
-    """Preferences of the manifest that the plan ignores, and what could not be read."""
+    """Preferences of the manifest and GPUs that the plan ignores, and what could not be read."""
     proposals: tuple[Proposal, ...]
     nodes: tuple[NodeRow, ...]
 
@@ -134,6 +139,7 @@ async def collect(access: Access, options: PlanOptions, progress: Progress | Non
     async with connect(access) as api:
         situation = await scheduling.read(api, progress)
         broken = await _broken(api) if wants_gpus(demand) else {}
+        elsewhere = await _claimable(api) if _by_plugin_only(demand) else ""
     situation.require((NODES, PODS), "free capacity is unknown")
     if any(volume.persistent_volume_claim for volume in demand.spec.volumes):
         situation.require((CLAIMS, VOLUMES, CLASSES), "where the volumes are is unknown")
@@ -148,6 +154,7 @@ async def collect(access: Access, options: PlanOptions, progress: Progress | Non
         refusals=scheduler_refusals(demand, situation.state()),
         broken=broken or {},
         unknown_health=broken is None,
+        elsewhere=elsewhere,
     )
 
 
@@ -157,6 +164,30 @@ async def _broken(api: Api) -> dict[str, str] | None:
         return broken_gpus((await GpuExporters().read(api, "", None)).items)
     except Forbidden:
         return None
+
+
+def _by_plugin_only(demand: Demand) -> bool:
+    """Whether GPUs are requested by a resource name, and no ResourceClaims beside them."""
+    return wants_gpus(demand) and not demand.spec.resource_claims
+
+
+async def _claimable(api: Api) -> str:
+    snapshot = await take(api, (listings.DEVICE_SLICES, listings.RESOURCE_CLAIMS))
+    return claimable_note(snapshot)
+
+
+def claimable_note(snapshot: Snapshot) -> str:
+    """The GPUs that no plan counts, because only ResourceClaims get them; empty without any."""
+    slices = snapshot.known(listings.DEVICE_SLICES)
+    if slices is None:
+        [gap] = snapshot.missing((listings.DEVICE_SLICES,))
+        why = f"cannot {gap.verb} {gap.resource}: {gap.message}"
+        return f"{_PLUGINS_ONLY}: how many are offered to ResourceClaims is unknown: {why}"
+    whole, partitions = counts(gpus_of(slices, snapshot.known(listings.RESOURCE_CLAIMS)))
+    forms = ((whole.offered, "GPU"), (partitions.offered, "partition"))
+    offered = " and ".join(counted(count, noun) for count, noun in forms if count)
+    are = "is" if whole.offered + partitions.offered == 1 else "are"
+    return f"{_PLUGINS_ONLY}: {offered} {are} offered to ResourceClaims instead" if offered else ""
 
 
 def solved(
@@ -170,6 +201,7 @@ def solved(
     refusals: Mapping[str, str] = MappingProxyType({}),
     broken: Mapping[str, str] = MappingProxyType({}),
     unknown_health: bool = False,
+    elsewhere: str = "",
 ) -> Plan:
     """Pure: the plan for these nodes and pods."""
     if uses_host_ports(demand):
@@ -193,7 +225,11 @@ def solved(
         fits=fits,
         fitting=fitting,
         problem="" if fits else problem(demand, rated, fitting, domains),
-        notes=(*preferences(demand.spec), *([_UNKNOWN_HEALTH] if unknown_health else [])),
+        notes=(
+            *preferences(demand.spec),
+            *([_UNKNOWN_HEALTH] if unknown_health else []),
+            *([elsewhere] if elsewhere and not fits else []),
+        ),
         ways_out=() if fits else ways_out(demand, rated, fitting, domains),
         proposals=tuple(proposals),
         nodes=tuple(
