@@ -60,7 +60,7 @@ def test_a_cluster_comes_up_keeps_what_is_in_it_and_goes(invoke: Invoke, home: P
     assert (listed["name"], listed["running"]) == ("lab", True)
     other = invoke("down")
     assert (other.code, "hint: choose an existing cluster with --name: lab" in other.err) == (
-        2,
+        5,
         True,
     )
 
