@@ -19,6 +19,7 @@ _NODES = 200
 
 def answer(plan: Plan) -> Html:
     """The verdict, and what each strategy would do."""
+    notes = [element("p", note, class_="dim") for note in plan.notes]
     if not plan.fits:
         ways = element("ul", *(element("li", way) for way in plan.ways_out))
         return element(
@@ -27,10 +28,10 @@ def answer(plan: Plan) -> Html:
             element("div", element("p", plan.problem), class_="notice bad"),
             element("h3", "Ways out") if plan.ways_out else None,
             ways if plan.ways_out else None,
+            *notes,
             _nodes(plan),
         )
     cards = [_proposal(plan, proposal) for proposal in plan.proposals]
-    notes = [element("p", note, class_="dim") for note in plan.notes]
     return element(
         "section",
         element("h2", f"All {counted(plan.replicas, 'replica')} fit", class_="good"),
