@@ -132,7 +132,9 @@ def _rewrite(
     text = with_tokens(Path(config).read_text("utf-8"), wanted)
     if read_text(text, config) != replace(space, tokens=wanted):
         raise InputError(
-            "auth.tokens cannot be changed without changing more", where=config, hint="edit it"
+            "auth.tokens: rewriting this list would change other settings of the file",
+            where=config,
+            hint="change auth.tokens by hand",
         )
     replace_file(Path(config), text.encode(), mode=0o600)
     return space.tokens, wanted

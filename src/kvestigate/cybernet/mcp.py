@@ -46,7 +46,7 @@ _Context = ServerRequestContext[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is known of a message besides the message."""
+    """Who sent a message, and the body that it came in."""
 
     caller: Caller
     body: Body

@@ -76,7 +76,7 @@ def _money(probe: Probe) -> Sequence[Block]:
     ]
     if bill.power:
         blocks.append(text(f"power: {bill.power:,.0f} {bill.currency} a month as measured"))
-    blocks.append(text(f"by {bill.prices}; --prices FILE has yours", Tone.DIM))
+    blocks.append(text(f"by {bill.prices}; give yours with --prices FILE", Tone.DIM))
     blocks += [
         text(f"no price for model {model or '(unknown)'}", Tone.WARN) for model in bill.unpriced
     ]

@@ -66,7 +66,7 @@ class Waste:
     served: int | None
     """Pods with a model server that was asked; None if asking is forbidden."""
     looks: int = 0
-    """Looks of the history."""
+    """How many times the history file has looked at the GPUs."""
 
 
 async def waste(access: Access, options: WasteOptions, progress: Progress | None = None) -> Waste:

@@ -61,7 +61,7 @@ def headline(report: Spending) -> str:
 
 
 def cost_notes(report: Spending) -> list[Block]:
-    notes: list[Block] = [text(f"by {report.prices}; --prices FILE has yours", Tone.DIM)]
+    notes: list[Block] = [text(f"by {report.prices}; give yours with --prices FILE", Tone.DIM)]
     notes += [
         text(f"no price for {amount(gpus)} GPUs of model {model or '(unknown)'}", Tone.WARN)
         for model, gpus in sorted(report.unpriced.items())

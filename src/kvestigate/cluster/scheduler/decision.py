@@ -36,7 +36,7 @@ class NoFit:
     """What keeps it from each node; `elsewhere` speaks for those left out."""
     elsewhere: Rejection | None = None
     fatal: Rejection | None = None
-    """What made the decision fail on its first node: it is tried again soon."""
+    """The error that ended the decision. The scheduler tries the pod again soon."""
 
     @property
     def plugins(self) -> frozenset[str]:

@@ -129,7 +129,7 @@ class RowRemap(enum.Enum):
     PENDING = "pending"
     """Done with the next reset of the GPU."""
     FAILED = "failed"
-    """No spare rows are left."""
+    """The GPU has no spare memory rows left to replace broken ones."""
 
 
 class Condition(msgspec.Struct, frozen=True, omit_defaults=True):
